@@ -1,0 +1,33 @@
+#include "base/settings.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace troupe {
+
+const std::vector<SettingDoc>& setting_docs() {
+  static const std::vector<SettingDoc> docs = {
+      {"TROUPE_LOG", "log level: debug, info, warning, error, off (default info)"},
+      {"TROUPE_RUN_DIR",
+       "where running clusters keep sockets, certificates and logs (default "
+       "$XDG_RUNTIME_DIR/troupe, else /tmp/troupe-<uid>)"},
+      {"TROUPE_ISA", "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
+      {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests"},
+      {"TROUPE_WEIGHTS", "folder of downloaded weights used by tests (default weights)"},
+  };
+  return docs;
+}
+
+std::optional<std::string> setting(const char* name) {
+  for (const SettingDoc& doc : setting_docs()) {
+    if (std::strcmp(doc.name, name) != 0) continue;
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return std::string(value);
+  }
+  std::fprintf(stderr, "setting %s is not declared in base/settings.cpp\n", name);
+  std::abort();
+}
+
+}  // namespace troupe

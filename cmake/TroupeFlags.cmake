@@ -1,0 +1,38 @@
+# Flags that every file of ours is compiled with. -ffp-contract=off is part of the numerics
+# (docs/numerics.md section 1): gcc would otherwise fuse multiply and add where the target has FMA.
+add_library(troupe_flags INTERFACE)
+target_compile_options(troupe_flags INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off -fno-math-errno)
+target_include_directories(troupe_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(troupe_flags SYSTEM INTERFACE ${CMAKE_SOURCE_DIR}/third_party)
+
+if(TROUPE_SANITIZE)
+  add_compile_options(-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${TROUPE_SANITIZE})
+  if(TROUPE_SANITIZE MATCHES "undefined")
+    # CAF 0.17 binds null references in init_fun_factory.hpp.
+    add_compile_options(-fno-sanitize=null -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Files named *_avx2.cpp, *_avx512.cpp and *_shani.cpp are compiled for that instruction set and
+# are called only after the CPU was asked.
+function(troupe_isa_flags)
+  foreach(file ${ARGN})
+    if(file MATCHES "_avx2\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+    elseif(file MATCHES "_avx512\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx2;-mfma;-mf16c")
+    elseif(file MATCHES "_shani\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-msha;-msse4.1;-mssse3")
+    elseif(file MATCHES "_sse42\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-msse4.2")
+    endif()
+  endforeach()
+endfunction()

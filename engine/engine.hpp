@@ -1,0 +1,123 @@
+// One worker's engine: sequences in, deltas out, by the loop
+//   plan = engine.plan(); ticket = backend.submit(plan); outcome = engine.accept(backend.wait(ticket))
+// It owns continuous batching, chunked prefill, prefix reuse, drafts and preemption, and knows
+// nothing of actors, text or networks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "engine/backend.hpp"
+#include "engine/sampling.hpp"
+#include "engine/step_plan.hpp"
+#include "kv/block_name.hpp"
+#include "kv/local_index.hpp"
+#include "kv/pool.hpp"
+
+namespace troupe::engine {
+
+using SequenceId = uint64_t;
+
+/// What one sequence is to do. `tokens` holds the prompt and, after a recovery, the output so far.
+struct SequenceSpec {
+  std::vector<int32_t> tokens;
+  uint32_t num_prompt_tokens = 0;
+  SamplingParams sampling;
+  kv::BlockName root;          ///< fingerprint and salt: start of the block chain
+  bool prefill_only = false;   ///< compute the full blocks of `tokens`, draw nothing, then finish
+  bool drafts = true;          ///< look up drafts in the sequence's own tokens
+};
+
+enum class FinishReason : uint8_t { stop, length, prefilled, cancelled, failed };
+const char* name(FinishReason reason);
+
+/// New output of one sequence.
+struct Delta {
+  SequenceId sequence = 0;
+  uint32_t first_index = 0;           ///< index of draws[0] among the output tokens
+  std::vector<Draw> draws;
+  uint32_t accepted_drafts = 0;       ///< how many of `draws` were drafted
+  std::optional<FinishReason> finish; ///< the sequence is gone from the engine
+  std::optional<Error> error;         ///< with finish = failed
+};
+
+/// A full block of a sequence that now lies, indexed and checksummed, in the pool.
+struct BlockReady {
+  SequenceId sequence = 0;
+  uint32_t block_index = 0;  ///< tokens [64 i, 64 i + 64) of the sequence
+  kv::BlockName name;
+  kv::IndexedBlock block;
+};
+
+struct Outcome {
+  std::vector<Delta> deltas;
+  std::vector<BlockReady> blocks;
+};
+
+struct EngineLimits {
+  uint32_t running_max = 256;       ///< sequences in one step
+  uint32_t waiting_max = 4096;      ///< sequences admitted but not running
+  uint32_t chunk_tokens = 256;      ///< prefill tokens of one sequence in one step
+  uint32_t step_tokens_max = 512;   ///< tokens of one step
+  uint32_t draft_tokens_max = 8;    ///< drafts per sequence and step
+};
+
+struct EngineStats {
+  uint32_t waiting = 0, running = 0;
+  uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0;
+  uint64_t drafted = 0, accepted = 0, preemptions = 0, cached_tokens = 0;
+};
+
+class Engine {
+ public:
+  /// All three must outlive the engine; the pool must be attached to the backend.
+  Engine(Backend& backend, kv::Pool& pool, kv::LocalIndex& index, EngineLimits limits);
+  ~Engine();
+
+  /// Admits a sequence. Errors: invalid_argument (empty or over-long prompt, token id outside the
+  /// vocabulary, bad sampling), exhausted (queue full; prompt larger than the pool).
+  Result<SequenceId> add(SequenceSpec spec);
+
+  /// Stops a sequence at once: everything that it held is free when this returns, except what a
+  /// running step still uses, which is free after accept(). No further delta names it.
+  void cancel(SequenceId id);
+
+  /// Ends a sequence because its text hit a stop string; like cancel, but its blocks stay indexed.
+  void finish(SequenceId id);
+
+  // --- blocks that come from elsewhere -------------------------------------------------------
+  /// Names of the full blocks that the sequence can take over: floor((n - 1) / 64) of them.
+  const std::vector<kv::BlockName>& block_names(SequenceId id) const;
+  /// Leading blocks that are here already (matched at add()).
+  uint32_t num_cached_blocks(SequenceId id) const;
+  /// Reserves pages for blocks [num_cached_blocks, end) and holds the sequence back until each was
+  /// delivered or abandon_external() was called. Pages in block order; fewer than asked for (maybe
+  /// none) when the pool is short.
+  std::vector<kv::PageId> expect_external(SequenceId id, uint32_t end);
+  /// Block `block_index` was copied into its reserved page and verified; it is indexed now.
+  void deliver_external(SequenceId id, uint32_t block_index);
+  /// No more blocks will come: compute the rest from the first missing block on.
+  void abandon_external(SequenceId id);
+
+  // --- the loop ------------------------------------------------------------------------------
+  /// Something could run now.
+  [[nodiscard]] bool has_work() const;
+  /// The next step; empty spans when nothing can run. At most one plan may be outstanding.
+  StepPlan plan();
+  /// Takes the result of the outstanding plan.
+  Outcome accept(const StepResult& result);
+  /// The outstanding plan failed as a whole: its sequences fail with `error`.
+  Outcome reject(const Error& error);
+
+  [[nodiscard]] EngineStats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::engine

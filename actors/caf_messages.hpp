@@ -1,0 +1,113 @@
+// Every type that travels in an actor message, registered with CAF 0.17. Protobuf messages travel
+// as one string whose size is checked before it is parsed. Include in few files: CAF is slow to
+// compile.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "base/result.hpp"
+#include "engine/step_plan.hpp"
+#include "schemas/cluster.pb.h"
+#include "schemas/common.pb.h"
+#include "schemas/request.pb.h"
+
+namespace troupe::actors {
+
+/// Local only: a plan on its way to the device, and its result on the way back. Floats never enter
+/// the CAF serialiser (infinity hangs it).
+struct StepTask {
+  std::shared_ptr<engine::StepPlan> plan;
+};
+struct StepDone {
+  std::shared_ptr<Result<engine::StepResult>> result;
+};
+/// Local only: a read by the transport ended (posted from its thread).
+struct ReadOutcome {
+  uint64_t session = 0;
+  uint32_t block_index = 0;
+  uint64_t bytes = 0;
+  std::shared_ptr<Status> status;
+};
+/// Local only: work for an actor's own thread.
+struct Closure {
+  std::shared_ptr<std::function<void()>> run;
+};
+
+namespace limits {
+/// Hard limit of one message on the wire.
+inline constexpr size_t message_bytes_max = 1u << 20;
+}  // namespace limits
+
+}  // namespace troupe::actors
+
+namespace troupe::v1 {
+
+template <class T>
+using IfProto = std::enable_if_t<std::is_base_of_v<google::protobuf::MessageLite, T>>;
+
+template <class T, class = IfProto<T>>
+caf::error inspect(caf::serializer& f, T& x) {
+  std::string bytes;
+  if (!x.SerializeToString(&bytes)) return caf::sec::invalid_argument;
+  return f(bytes);
+}
+
+template <class T, class = IfProto<T>>
+caf::error inspect(caf::deserializer& f, T& x) {
+  std::string bytes;
+  if (auto failed = f(bytes)) return failed;
+  if (bytes.size() > actors::limits::message_bytes_max || !x.ParseFromString(bytes)) {
+    return caf::sec::invalid_argument;
+  }
+  return {};
+}
+
+/// Never the content: prompts do not belong in logs.
+template <class T, class = IfProto<T>>
+std::string to_string(const T& x) {
+  return x.GetTypeName();
+}
+
+}  // namespace troupe::v1
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepTask)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReadOutcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Closure)
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Failure))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::NodeInfo))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Hello))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Welcome))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Join))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Leave))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::MembersQuery))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Members))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Part))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::PartAck))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::WorkerHello))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::WorkerHelloReply))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::LoadReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::KvEvents))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::KvEventsReply))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::PlaceRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Placement))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::BookingUpdate))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::StatusQuery))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::RouterStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Attach))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::AttachReply))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Announce))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::ReadDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Cancel))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::Deltas))
+CAF_ADD_TYPE_ID(troupe, (troupe::v1::DeltasAck))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepTask))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ReadOutcome))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Closure))
+CAF_END_TYPE_ID_BLOCK(troupe)

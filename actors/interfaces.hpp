@@ -1,0 +1,58 @@
+// The typed interfaces of the cast: who understands which message. One screen, the whole protocol.
+#pragma once
+
+#include "actors/caf_messages.hpp"
+
+namespace troupe::actors {
+
+/// Understands bulk payloads in parts.
+using PartSink = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>>;
+
+/// The published actor of a process: checks protocol and cluster, hands out its roles.
+using NodeActor =
+    caf::typed_actor<caf::replies_to<v1::Hello>::with<v1::Welcome, caf::strong_actor_ptr>>;
+
+/// Membership with leases. A join renews the lease and answers with who is there.
+using DirectoryActor = caf::typed_actor<caf::replies_to<v1::Join>::with<v1::Members>,
+                                        caf::replies_to<v1::MembersQuery>::with<v1::Members>,
+                                        caf::reacts_to<v1::Leave>>;
+
+using RouterActor = caf::typed_actor<
+    caf::replies_to<v1::WorkerHello, caf::strong_actor_ptr>::with<v1::WorkerHelloReply>,
+    caf::replies_to<v1::KvEvents>::with<v1::KvEventsReply>, caf::reacts_to<v1::LoadReport>,
+    caf::replies_to<v1::Part>::with<v1::PartAck>,
+    caf::replies_to<v1::PlaceRequest>::with<v1::Placement>, caf::reacts_to<v1::BookingUpdate>,
+    caf::replies_to<v1::StatusQuery>::with<v1::RouterStatus>>;
+
+/// Takes a PrepareRequest in parts; answers the sender with a PreparedRequest in parts.
+using FrontActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,
+                                    caf::reacts_to<v1::Members>>;
+
+/// What a prefill worker understands.
+using PrefillActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,
+                                      caf::replies_to<v1::Attach>::with<v1::AttachReply>,
+                                      caf::reacts_to<v1::ReadDone>, caf::reacts_to<v1::Cancel>>;
+
+/// What a decode worker understands.
+using DecodeActor =
+    caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Cancel>,
+                     caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>>;
+
+/// A process with a device runs one worker; its roles say whether it is asked to prefill, to
+/// decode, or both, and both share one engine and one pool.
+using WorkerActor = caf::typed_actor<
+    caf::replies_to<v1::Part>::with<v1::PartAck>,
+    caf::replies_to<v1::Attach>::with<v1::AttachReply>, caf::reacts_to<v1::ReadDone>,
+    caf::reacts_to<v1::Cancel>, caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
+    caf::reacts_to<v1::Members>, caf::reacts_to<StepDone>, caf::reacts_to<ReadOutcome>,
+    caf::reacts_to<caf::tick_atom>>;
+
+/// One GPU or one CPU: runs plans one after the other.
+using DeviceActor = caf::typed_actor<caf::replies_to<StepTask>::with<StepDone>>;
+
+/// Owns an application's requests and their resume points.
+using ClientActor =
+    caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Deltas>,
+                     caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
+
+}  // namespace troupe::actors

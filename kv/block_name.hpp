@@ -21,7 +21,8 @@ struct BlockName {
 };
 
 struct BlockNameHash {
-  size_t operator()(const BlockName& name) const {
+  // noexcept: libstdc++ would otherwise keep a copy of the hash in every node.
+  size_t operator()(const BlockName& name) const noexcept {
     size_t value;
     std::memcpy(&value, name.bytes.data(), sizeof value);
     return value;
@@ -33,10 +34,10 @@ std::string hex(const BlockName& name);
 /// Everything that decides whether two workers' KV bytes are interchangeable.
 struct FingerprintParts {
   Digest weights_digest{};
-  std::string model_config;   ///< canonical resolved configuration
-  std::string numerics_id;    ///< e.g. "cpu/1/fast"
-  std::string kv_layout;      ///< KvLayout::describe()
-  std::string adapter_digest; ///< empty: none
+  std::string model_config;    ///< canonical resolved configuration
+  std::string numerics_id;     ///< e.g. "cpu/1/fast"
+  std::string kv_layout;       ///< KvLayout::describe()
+  std::string adapter_digest;  ///< empty: none
 };
 Digest fingerprint(const FingerprintParts& parts);
 

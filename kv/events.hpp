@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kv/block_name.hpp"
+#include "kv/limits.hpp"
 
 namespace troupe::kv {
 
@@ -23,7 +24,7 @@ struct Event {
 /// Keeps the newest events so that a subscriber that is slightly behind needs no snapshot.
 class EventLog {
  public:
-  explicit EventLog(size_t kept_max = 65536) : kept_max_(kept_max) {}
+  explicit EventLog(size_t kept_max = limits::events_kept_max) : kept_max_(kept_max) {}
 
   void append(bool stored, Tier tier, const BlockName& name);
   [[nodiscard]] uint64_t last_number() const { return last_number_; }

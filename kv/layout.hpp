@@ -10,8 +10,12 @@ namespace troupe::kv {
 
 enum class KvType : uint8_t { f32, f16 };
 
-inline size_t element_bytes(KvType type) { return type == KvType::f32 ? 4 : 2; }
-inline const char* name(KvType type) { return type == KvType::f32 ? "f32" : "f16"; }
+inline size_t element_bytes(KvType type) {
+  return type == KvType::f32 ? 4 : 2;
+}
+inline const char* name(KvType type) {
+  return type == KvType::f32 ? "f32" : "f16";
+}
 
 struct KvLayout {
   uint32_t num_layers = 0;

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kv/block_name.hpp"
@@ -20,10 +21,13 @@ struct IndexedBlock {
   uint32_t checksum = 0;  ///< CRC-32C of the page's bytes
 };
 
-class LocalIndex {
+class LocalIndex final : private PoolWatcher {
  public:
-  /// Both must outlive the index.
+  /// Both must outlive the index. The index becomes the pool's watcher.
   LocalIndex(Pool& pool, EventLog& events);
+  ~LocalIndex();
+  LocalIndex(const LocalIndex&) = delete;
+  LocalIndex& operator=(const LocalIndex&) = delete;
 
   /// Pages of the longest prefix of `names` that is here; one reference each is added for the
   /// caller, and they become the most recently used.
@@ -34,35 +38,59 @@ class LocalIndex {
 
   /// Indexes a full page under `name`; the index adds its own reference and takes the checksum.
   /// Returns the entry that is indexed: an earlier page of the same name stays (the caller may
-  /// switch to it and release its own).
+  /// switch to it and release its own). The page must not be indexed under another name.
   IndexedBlock insert(const BlockName& name, const BlockName& parent, PageId page);
 
   /// Frees up to `pages` pages that only the index holds, oldest first, children before parents.
   /// Returns how many became free.
   uint32_t evict(uint32_t pages);
 
-  /// Pages that evict() could free now.
-  [[nodiscard]] uint32_t num_evictable() const;
-  [[nodiscard]] size_t size() const { return entries_.size(); }
-  /// All names, for snapshots.
+  /// Pages that evict() could free now: held by the index alone, and no descendant is held by
+  /// anybody else. Costs nothing.
+  [[nodiscard]] uint32_t num_evictable() const { return num_idle_; }
+  /// Indexed blocks.
+  [[nodiscard]] size_t size() const { return num_blocks_; }
+  /// All names, for snapshots, in no particular order.
   [[nodiscard]] std::vector<BlockName> names() const;
   /// Forgets everything that only the index holds.
   void clear();
 
  private:
-  struct Entry {
+  /// A block, or only the place of one (page == no_page) that has children here: a chain's root, or
+  /// a parent that was never indexed.
+  struct Node {
+    BlockName name;
     IndexedBlock block;
-    BlockName parent;
+    Node* parent = nullptr;
     uint32_t children = 0;
-    std::list<BlockName>::iterator age;
+    uint32_t busy_children = 0;
+    uint64_t last_use = 0;
+    bool shared = false;  ///< somebody else holds the page as well
+
+    [[nodiscard]] bool present() const { return block.page != no_page; }
+    /// Can't go: it or a descendant is in use.
+    [[nodiscard]] bool busy() const { return shared || busy_children > 0; }
+    [[nodiscard]] bool evictable_now() const { return present() && !shared && children == 0; }
   };
 
-  void remove(const BlockName& name);
+  void on_shared(PageId id) override;
+  void on_unshared(PageId id) override;
+
+  Node& node(const BlockName& name);
+  void touch(Node& node);
+  /// Applies `change` to a node and brings the counters, its ancestors and `leaves_` up to date.
+  template <class Change>
+  void update(Node& node, Change change);
+  void remove(Node& node);
 
   Pool& pool_;
   EventLog& events_;
-  std::unordered_map<BlockName, Entry, BlockNameHash> entries_;
-  std::list<BlockName> ages_;  ///< front: oldest
+  std::unordered_map<BlockName, Node, BlockNameHash> nodes_;
+  std::vector<Node*> by_page_;
+  std::set<std::pair<uint64_t, Node*>> leaves_;  ///< evictable_now(), oldest first
+  uint64_t uses_ = 0;
+  size_t num_blocks_ = 0;
+  uint32_t num_idle_ = 0;
 };
 
 }  // namespace troupe::kv

@@ -1,0 +1,15 @@
+#include "kv/layout.hpp"
+
+namespace troupe::kv {
+
+std::string KvLayout::describe() const {
+  std::string text = "k[layer][head][dim][token] v[layer][head][token][dim]";
+  text += " layers " + std::to_string(num_layers);
+  text += " kv_heads " + std::to_string(num_kv_heads);
+  text += " head_dim " + std::to_string(head_dim);
+  text += " tokens_per_block " + std::to_string(tokens_per_block);
+  text += std::string(" type ") + name(type);
+  return text;
+}
+
+}  // namespace troupe::kv

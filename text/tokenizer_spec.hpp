@@ -30,8 +30,8 @@ struct TokenizerSpec {
   int32_t unknown_id = -1;
   bool add_bos = false;
   bool add_eos = false;
-  std::vector<int32_t> stop_ids;    ///< every id that ends a generation
-  std::string chat_template;        ///< Jinja source; empty: the model has none
+  std::vector<int32_t> stop_ids;  ///< every id that ends a generation
+  std::string chat_template;      ///< Jinja source; empty: the model has none
 };
 
 }  // namespace troupe::text

@@ -15,14 +15,14 @@ enum class RopePairing : uint8_t {
 
 struct RopeConfig {
   RopePairing pairing = RopePairing::norm;
-  uint32_t dim = 0;                  ///< rotated elements of a head (even)
+  uint32_t dim = 0;  ///< rotated elements of a head (even)
   double base = 10000.0;
   std::vector<double> inverse_frequency;  ///< [dim / 2], every scaling already applied
 };
 
 struct ModelConfig {
-  std::string architecture;   ///< "llama"
-  std::string name;           ///< general.name; may be empty
+  std::string architecture;  ///< "llama"
+  std::string name;          ///< general.name; may be empty
   uint32_t num_layers = 0;
   uint32_t hidden_size = 0;
   uint32_t num_heads = 0;
@@ -30,7 +30,7 @@ struct ModelConfig {
   uint32_t head_dim = 0;
   uint32_t ffn_size = 0;
   uint32_t vocab_size = 0;
-  uint32_t context_max = 0;   ///< tokens that the model was made for
+  uint32_t context_max = 0;  ///< tokens that the model was made for
   float norm_epsilon = 1e-5f;
   bool tied_embedding = false;
   RopeConfig rope;

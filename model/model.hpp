@@ -36,7 +36,7 @@ struct Model {
   ModelConfig config;
   Weights weights;
   text::TokenizerSpec tokenizer;
-  Digest weights_digest{};     ///< SHA-256 over all tensors in their stored form (numerics.md 8)
+  Digest weights_digest{};  ///< SHA-256 over all tensors in their stored form (numerics.md 8)
   size_t file_bytes = 0;
   std::shared_ptr<const void> mapping;  ///< keeps the file mapped while any Tensor is used
 };

@@ -1,0 +1,75 @@
+#include "launch/manifest.hpp"
+
+#include "base/concat.hpp"
+#include "base/sha256.hpp"
+#include "launch/files.hpp"
+#include "launch/limits.hpp"
+#include "launch/manifest_check.hpp"
+#include "launch/manifest_reader.hpp"
+
+namespace troupe::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first existing of the places where a relative path may point; empty if there is none.
+fs::path find_file(const std::string& path, const fs::path& manifest_folder) {
+  std::error_code ignored;
+  for (const fs::path& base :
+       {fs::current_path(ignored), manifest_folder.parent_path(), manifest_folder}) {
+    const fs::path candidate = (base / path).lexically_normal();
+    if (fs::is_regular_file(candidate, ignored)) return candidate;
+  }
+  return {};
+}
+
+void find_models(Manifest& manifest, const fs::path& folder, Problems& problems) {
+  for (int i = 0; i < manifest.spec.models_size(); ++i) {
+    v1::Manifest::Model& model = *manifest.spec.mutable_models(i);
+    const fs::path found = find_file(model.path(), folder);
+    if (found.empty()) {
+      const std::string field = concat("models[", i, "].path");
+      const bool is_relative = fs::path(model.path()).is_relative();
+      problems.add(
+          position_of(manifest.positions, field),
+          concat(field, ": there is no file \"", model.path(), "\"",
+                 is_relative ? " in the working directory, in " + folder.parent_path().string() +
+                                   " or beside the manifest"
+                             : std::string(),
+                 ", expected a GGUF file"));
+    }
+    model.set_path(found.string());
+  }
+}
+
+}  // namespace
+
+std::string Manifest::where(const std::string& path) const {
+  return prefix(file_name, position_of(positions, path));
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& file_name) {
+  TROUPE_ASSIGN(const YamlNode root, parse_yaml(text, file_name));
+  Manifest manifest;
+  manifest.file_name = file_name;
+  manifest.digest = hex(sha256(text));
+  Problems problems(file_name);
+  read_manifest(root, manifest.spec, manifest.positions, problems);
+  TROUPE_TRY(problems.status());
+  check_manifest(manifest.spec, manifest.positions, problems);
+  TROUPE_TRY(problems.status());
+  return manifest;
+}
+
+Result<Manifest> load_manifest(const fs::path& path) {
+  TROUPE_ASSIGN(const std::string text, read_file(path, limits::manifest_bytes));
+  TROUPE_ASSIGN(Manifest manifest, parse_manifest(text, path.string()));
+  std::error_code ignored;
+  fs::path folder = fs::absolute(path, ignored).lexically_normal().parent_path();
+  Problems problems(path.string());
+  find_models(manifest, folder, problems);
+  TROUPE_TRY(problems.status());
+  return manifest;
+}
+
+}  // namespace troupe::launch

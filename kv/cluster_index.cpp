@@ -32,17 +32,10 @@ const char* name(Applied applied) {
   return "unknown";
 }
 
-std::optional<uint16_t> ClusterIndex::slot_of(const std::string& worker, uint64_t incarnation) {
-  if (const auto found = slots_by_worker_.find(worker); found != slots_by_worker_.end()) {
-    Worker& known_worker = workers_[found->second];
-    if (known_worker.incarnation < incarnation) {
-      drop_all(found->second);
-      known_worker.incarnation = incarnation;
-      known_worker.last_number = 0;
-    }
-    return found->second;
-  }
-  if (slots_by_worker_.size() >= limits::workers_max) return std::nullopt;
+bool ClusterIndex::begin(const std::string& worker, uint64_t incarnation) {
+  if (slot_of(worker, incarnation)) return true;
+  remove_worker(worker);
+  if (slots_by_worker_.size() >= limits::workers_max) return false;
   uint16_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<uint16_t>(workers_.size());
@@ -53,14 +46,21 @@ std::optional<uint16_t> ClusterIndex::slot_of(const std::string& worker, uint64_
   }
   workers_[slot] = {worker, incarnation, 0, 0};
   slots_by_worker_.emplace(worker, slot);
-  return slot;
+  return true;
+}
+
+std::optional<uint16_t> ClusterIndex::slot_of(const std::string& worker,
+                                              uint64_t incarnation) const {
+  const auto found = slots_by_worker_.find(worker);
+  if (found == slots_by_worker_.end()) return std::nullopt;
+  if (workers_[found->second].incarnation != incarnation) return std::nullopt;
+  return found->second;
 }
 
 Applied ClusterIndex::apply(const std::string& worker, uint64_t incarnation, const Event& event) {
   const std::optional<uint16_t> slot = slot_of(worker, incarnation);
-  if (!slot) return Applied::over_limit;
+  if (!slot) return Applied::stale_incarnation;
   Worker& from = workers_[*slot];
-  if (from.incarnation > incarnation) return Applied::stale_incarnation;
   if (event.number <= from.last_number) return Applied::duplicate;
   if (event.number != from.last_number + 1) return Applied::gap;
   from.last_number = event.number;
@@ -75,9 +75,8 @@ Applied ClusterIndex::apply(const std::string& worker, uint64_t incarnation, con
 Applied ClusterIndex::apply_snapshot(const std::string& worker, uint64_t incarnation,
                                      uint64_t last_number, std::span<const Residence> blocks) {
   const std::optional<uint16_t> slot = slot_of(worker, incarnation);
-  if (!slot) return Applied::over_limit;
+  if (!slot) return Applied::stale_incarnation;
   Worker& from = workers_[*slot];
-  if (from.incarnation > incarnation) return Applied::stale_incarnation;
   // An older snapshot would undo events that were taken in after it was made.
   if (last_number < from.last_number) return Applied::duplicate;
   drop_all(*slot);

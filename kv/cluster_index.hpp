@@ -23,7 +23,7 @@ enum class Applied : uint8_t {
   applied,
   duplicate,          ///< an event that was known already: nothing to do
   gap,                ///< events are missing before this one: ask the worker for a snapshot
-  stale_incarnation,  ///< said by a process that has been replaced: ignore it
+  stale_incarnation,  ///< not said by the process that begin() announced: ignore it
   over_limit,         ///< the index is full (kv/limits.hpp); this block was not taken in
 };
 const char* name(Applied applied);
@@ -46,8 +46,14 @@ class ClusterIndex {
   explicit ClusterIndex(size_t residences_max = limits::residences_max)
       : residences_max_(residences_max) {}
 
-  /// Takes in one event. A newer incarnation first drops what the older one held. After a gap
-  /// nothing is taken from that worker until a snapshot, or the missing events, have come.
+  /// A process has joined under this name: it holds nothing until its events or its snapshot say
+  /// so, and earlier incarnations are not believed any more (incarnations are random numbers, so
+  /// their order says nothing). The same incarnation again changes nothing. False: too many
+  /// workers.
+  bool begin(const std::string& worker, uint64_t incarnation);
+
+  /// Takes in one event. After a gap nothing is taken from that worker until a snapshot, or the
+  /// missing events, have come.
   Applied apply(const std::string& worker, uint64_t incarnation, const Event& event);
 
   /// Replaces everything that is known of the worker by what it held right after event
@@ -85,8 +91,9 @@ class ClusterIndex {
   };
   static constexpr uint32_t no_cell = UINT32_MAX;
 
-  /// The worker's slot, made if need be; nothing when there are too many workers.
-  std::optional<uint16_t> slot_of(const std::string& worker, uint64_t incarnation);
+  /// Nothing unless begin() announced this incarnation.
+  [[nodiscard]] std::optional<uint16_t> slot_of(const std::string& worker,
+                                                uint64_t incarnation) const;
   bool store(uint16_t slot, Tier tier, const BlockName& name);
   void drop(uint16_t slot, Tier tier, const BlockName& name);
   void drop_all(uint16_t slot);

@@ -42,10 +42,17 @@ std::vector<Residence> residences_of(uint32_t first, uint32_t count) {
   return blocks;
 }
 
+/// An index to which the workers a, b and c have been announced.
+ClusterIndex index_of_three(size_t residences_max = limits::residences_max) {
+  ClusterIndex index(residences_max);
+  for (const char* worker : {"a", "b", "c"}) CHECK(index.begin(worker, 1));
+  return index;
+}
+
 }  // namespace
 
 TEST_CASE("match gives each worker's prefix, by the fastest tier") {
-  ClusterIndex index;
+  ClusterIndex index = index_of_three();
   for (uint32_t i = 1; i <= 3; ++i) CHECK(index.apply("a", 1, stored(i, i)) == Applied::applied);
   CHECK(index.apply("b", 1, stored(1, 1)) == Applied::applied);
   CHECK(index.apply("b", 1, stored(2, 2, Tier::host)) == Applied::applied);
@@ -65,7 +72,7 @@ TEST_CASE("match gives each worker's prefix, by the fastest tier") {
 }
 
 TEST_CASE("a block is gone only when it left its last tier") {
-  ClusterIndex index;
+  ClusterIndex index = index_of_three();
   index.apply("a", 1, stored(1, 1));
   index.apply("a", 1, stored(2, 1, Tier::host));
   index.apply("a", 1, removed(3, 1));
@@ -78,7 +85,7 @@ TEST_CASE("a block is gone only when it left its last tier") {
 }
 
 TEST_CASE("a gap is noticed and a snapshot heals it") {
-  ClusterIndex index;
+  ClusterIndex index = index_of_three();
   CHECK(index.apply("a", 1, stored(1, 1)) == Applied::applied);
   CHECK(index.apply("a", 1, stored(3, 3)) == Applied::gap);
   CHECK(index.apply("a", 1, stored(4, 4)) == Applied::gap);
@@ -92,15 +99,20 @@ TEST_CASE("a gap is noticed and a snapshot heals it") {
   CHECK(index.last_number("a") == 6);
 }
 
-TEST_CASE("an unknown worker that starts in the middle is a gap, not a guess") {
-  ClusterIndex index;
+TEST_CASE("a worker that starts in the middle is a gap, not a guess") {
+  ClusterIndex index = index_of_three();
   CHECK(index.apply("a", 1, stored(7, 1)) == Applied::gap);
+  CHECK(index.apply("unannounced", 1, stored(1, 1)) == Applied::stale_incarnation);
   CHECK(index.match(names_of(1, 1)).empty());
 }
 
 TEST_CASE("a new incarnation starts empty and the old one is not believed any more") {
-  ClusterIndex index;
+  ClusterIndex index = index_of_three();
   index.apply("a", 1, stored(1, 1));
+  CHECK(index.apply("a", 2, stored(1, 2)) == Applied::stale_incarnation);
+  CHECK(index.begin("a", 1));
+  CHECK(index.match(names_of(1, 1)).size() == 1);
+  CHECK(index.begin("a", 2));
   CHECK(index.apply("a", 2, stored(1, 2)) == Applied::applied);
   CHECK(index.match(names_of(1, 1)).empty());
   CHECK(index.match(names_of(2, 1)).size() == 1);
@@ -109,7 +121,7 @@ TEST_CASE("a new incarnation starts empty and the old one is not believed any mo
 }
 
 TEST_CASE("a removed worker leaves nothing behind and its slot is used again") {
-  ClusterIndex index;
+  ClusterIndex index = index_of_three();
   index.apply_snapshot("a", 1, 1, residences_of(1, 100));
   index.apply_snapshot("b", 1, 1, residences_of(50, 100));
   index.remove_worker("a");
@@ -122,7 +134,7 @@ TEST_CASE("a removed worker leaves nothing behind and its slot is used again") {
 }
 
 TEST_CASE("a full index refuses more and stays right about what it has") {
-  ClusterIndex index(10);
+  ClusterIndex index = index_of_three(10);
   CHECK(index.apply_snapshot("a", 1, 1, residences_of(1, 20)) == Applied::over_limit);
   CHECK(index.num_residences() == 10);
   CHECK(index.match(names_of(1, 20))[0].blocks == 10);
@@ -133,6 +145,7 @@ TEST_CASE("a full index refuses more and stays right about what it has") {
 
 TEST_CASE("the index agrees with plain sets under a random load") {
   ClusterIndex index;
+  for (int w = 0; w < 5; ++w) index.begin(concat("w", w), 1);
   std::map<std::string, std::set<uint32_t>> truth;
   std::map<std::string, uint64_t> numbers;
   std::mt19937 engine(3);
@@ -141,6 +154,7 @@ TEST_CASE("the index agrees with plain sets under a random load") {
     const std::string worker = concat("w", random() % 5);
     if (random() % 500 == 0) {
       index.remove_worker(worker);
+      index.begin(worker, 1);
       truth[worker].clear();
       numbers[worker] = 0;
       continue;
@@ -169,6 +183,7 @@ TEST_CASE("the index agrees with plain sets under a random load") {
 TEST_CASE("64 workers and a long prompt are matched in well under a millisecond a worker") {
   ClusterIndex index;
   for (int w = 0; w < 64; ++w) {
+    index.begin(concat("worker-", w), 1);
     index.apply_snapshot(concat("worker-", w), 1, 1,
                          residences_of(1, static_cast<uint32_t>(20 * (w + 1))));
   }

@@ -1,0 +1,56 @@
+// The limits of the cast, each with what happens at it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace troupe::actors::limits {
+
+/// A bulk payload travels in parts of this many bytes.
+inline constexpr size_t part_bytes = 64 * 1024;
+/// Parts of one transfer that may be unacknowledged.
+inline constexpr int part_window = 4;
+/// Largest payload of each kind; more is refused when it is announced.
+inline constexpr uint64_t prompt_bytes_max = uint64_t{8} << 20;
+inline constexpr uint64_t snapshot_bytes_max = uint64_t{256} << 20;
+inline constexpr uint64_t schema_bytes_max = uint64_t{2} << 20;
+inline constexpr uint64_t resume_bytes_max = uint64_t{16} << 20;
+/// Unfinished transfers of one peer; one more is refused.
+inline constexpr size_t transfers_open_max = 256;
+/// A transfer of which nothing came for this long is given up.
+inline constexpr TimeUs transfer_timeout_us = 30'000'000;
+/// Nodes of one cluster; a join beyond is refused.
+inline constexpr size_t nodes_max = 1024;
+/// A node that did not renew for this long is gone.
+inline constexpr TimeUs lease_us = 5'000'000;
+/// How often a node renews its lease and hears who is there.
+inline constexpr int renew_interval_ms = 250;
+/// A request between actors that is not answered by then has failed.
+inline constexpr int request_timeout_ms = 5'000;
+/// Connecting to a node.
+inline constexpr int connect_timeout_ms = 3'000;
+/// How long a client looks for a placement (a worker restarts meanwhile) before it gives up.
+inline constexpr TimeUs place_timeout_us = 60'000'000;
+/// Attempts of one request before it fails.
+inline constexpr uint32_t attempts_max = 16;
+/// Delta messages to one client that may be unacknowledged; beyond it they are merged and held.
+inline constexpr uint64_t deltas_unacked_max = 64;
+/// A client that acknowledges nothing for this long while deltas wait loses its requests.
+inline constexpr TimeUs slow_client_us = 60'000'000;
+/// An attach may arrive before its prefill request does; it waits this long.
+inline constexpr TimeUs pending_attach_us = 10'000'000;
+/// Transfer sessions of one worker.
+inline constexpr size_t sessions_max = 4096;
+/// Requests of one worker, choices counted.
+inline constexpr size_t requests_max = 4096;
+/// Block names of one placement (256 K tokens in blocks of 64).
+inline constexpr size_t names_max = 4096;
+/// Events in one message to a router.
+inline constexpr size_t events_max = 2048;
+/// Stop strings of one request, and the bytes of each.
+inline constexpr int stops_max = 16;
+inline constexpr size_t stop_bytes_max = 1024;
+
+}  // namespace troupe::actors::limits

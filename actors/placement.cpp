@@ -1,0 +1,229 @@
+#include "actors/placement.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+
+namespace troupe::actors {
+namespace {
+
+/// Blocks that the request will hold on its decode worker at its longest.
+uint64_t blocks_needed(const PlaceRequest& request) {
+  const uint64_t prompt = request.names.size();
+  const uint64_t tail = request.num_tokens - prompt * request.tokens_per_block;
+  const uint64_t own =
+      (tail + request.max_tokens + request.tokens_per_block - 1) / request.tokens_per_block;
+  return prompt + own * request.choices;
+}
+
+Status check(const PlaceRequest& request) {
+  if (request.num_tokens == 0 || request.choices == 0 || request.tokens_per_block == 0) {
+    return error(Code::invalid_argument,
+                 "a request to place has no tokens, no choices or blocks of no tokens",
+                 "all three must be at least 1");
+  }
+  if (request.names.size() > request.num_tokens / request.tokens_per_block) {
+    return error(Code::invalid_argument,
+                 concat("a request of ", request.num_tokens, " tokens names ", request.names.size(),
+                        " full blocks of ", request.tokens_per_block),
+                 "name the full blocks only");
+  }
+  return {};
+}
+
+bool same(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), 1.0);
+}
+
+}  // namespace
+
+const char* name(WorkerRole role) {
+  switch (role) {
+    case WorkerRole::prefill:
+      return "prefill";
+    case WorkerRole::decode:
+      return "decode";
+    case WorkerRole::both:
+      return "both";
+  }
+  return "unknown";
+}
+
+std::string Placement::refusal(const Worker& worker, const PlaceRequest& request,
+                               uint64_t needed) const {
+  const WorkerInfo& info = worker.info;
+  if (std::ranges::count(request.exclude, info.incarnation) > 0) {
+    return "the request excludes this incarnation";
+  }
+  if (!request.kv_fingerprint.empty() && request.kv_fingerprint != info.kv_fingerprint) {
+    return "its KV fingerprint is another one: different weights, numerics or layout";
+  }
+  if (needed > info.blocks_total) {
+    return concat("needs ", needed, " blocks, the worker has ", info.blocks_total, " in all");
+  }
+  return {};
+}
+
+Placement::Choice Placement::consider_prefill(const Worker& worker, const PlaceRequest& request,
+                                              const Matches& matches) const {
+  Choice choice;
+  choice.worker = &worker;
+  Candidate& candidate = choice.candidate;
+  candidate.worker = worker.info.id;
+  candidate.is_prefill = true;
+  if (const auto match = matches.find(worker.info.id); match != matches.end()) {
+    candidate.matched_blocks = match->second.blocks;
+    candidate.matched_by_tier = match->second.by_tier;
+  }
+  candidate.refused = refusal(worker, request, request.names.size());
+  const auto end = static_cast<uint32_t>(request.names.size() * request.tokens_per_block);
+  choice.range = {candidate.matched_blocks * request.tokens_per_block, end};
+  candidate.queue_us = worker.queued_us;
+  candidate.prefill_us = work_us(worker.info.profile, choice.range);
+  candidate.price_us = options_.capacity_price * candidate.prefill_us;
+  return choice;
+}
+
+Placement::Choice Placement::consider_decode(const Worker& worker, const PlaceRequest& request,
+                                             const Matches& matches, const Choice* prefill) const {
+  Choice choice;
+  choice.worker = &worker;
+  Candidate& candidate = choice.candidate;
+  const WorkerInfo& info = worker.info;
+  candidate.worker = info.id;
+  if (const auto match = matches.find(info.id); match != matches.end()) {
+    candidate.matched_blocks = match->second.blocks;
+    candidate.matched_by_tier = match->second.by_tier;
+  }
+  const uint64_t needed = blocks_needed(request);
+  candidate.refused = refusal(worker, request, needed);
+  const uint64_t missing = request.names.size() - candidate.matched_blocks;
+  // The last token is always computed: the first output comes from its logits.
+  const uint32_t held =
+      std::min(candidate.matched_blocks * request.tokens_per_block, request.num_tokens - 1);
+  choice.split = info.role == WorkerRole::decode && prefill != nullptr &&
+                 missing >= std::max(options_.prefill_blocks_min, 1u);
+  choice.range = {held, request.num_tokens};
+  if (choice.split) {
+    const auto handed = static_cast<uint32_t>(request.names.size() * request.tokens_per_block);
+    choice.range.begin = std::min(handed, request.num_tokens - 1);
+    candidate.fetch_us =
+        fetch_us(prefill->worker->info.profile, info.profile, missing * info.block_bytes);
+  } else if (request.force_split && candidate.refused.empty()) {
+    candidate.refused = "a split was asked for, but it would compute the prompt itself";
+  }
+  candidate.queue_us = worker.queued_us;
+  candidate.prefill_us = work_us(info.profile, choice.range);
+  const uint64_t free =
+      info.blocks_free - std::min<uint64_t>(info.blocks_free, worker.blocks_booked);
+  const uint64_t taken = needed - candidate.matched_blocks;
+  candidate.price_us =
+      options_.capacity_price * candidate.prefill_us +
+      eviction_us(info.profile, taken - std::min(taken, free), request.tokens_per_block) +
+      crowding_us(info.profile, worker.running, request.max_tokens) * request.choices;
+  if (choice.split) {
+    candidate.queue_us += prefill->candidate.queue_us;
+    candidate.prefill_us += prefill->candidate.prefill_us;
+    candidate.price_us += prefill->candidate.price_us;
+  }
+  return choice;
+}
+
+std::optional<size_t> Placement::best_of(const std::vector<Choice>& choices) const {
+  std::vector<size_t> best;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i].candidate.refused.empty()) continue;
+    const double score = choices[i].candidate.score_us();
+    const double lowest = best.empty() ? score : choices[best[0]].candidate.score_us();
+    if (score < lowest && !same(score, lowest)) best.clear();
+    if (best.empty() || same(score, lowest)) best.push_back(i);
+  }
+  if (best.empty()) return std::nullopt;
+  return best[turn_ % best.size()];
+}
+
+Error Placement::nobody(const std::vector<Choice>& choices, const char* role) const {
+  if (choices.empty()) {
+    return error(Code::unavailable, concat("no ", role, " worker has joined this router"),
+                 concat("start a process with the role ", role, ", or wait until it is ready"));
+  }
+  std::string reasons;
+  bool too_long = true;
+  for (const Choice& choice : choices) {
+    const Candidate& candidate = choice.candidate;
+    reasons += concat(reasons.empty() ? "" : "; ", candidate.worker, ": ", candidate.refused);
+    too_long = too_long && candidate.refused.starts_with("needs ");
+  }
+  return error(too_long ? Code::exhausted : Code::unavailable,
+               concat("no ", role, " worker can take the request: ", reasons),
+               too_long ? "ask for fewer tokens or give the workers more KV memory"
+                        : concat("another ", role, " worker is needed"));
+}
+
+Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
+  TROUPE_TRY(check(request));
+  expire(now);
+  ++turn_;
+  Matches matches;
+  for (kv::WorkerMatch& match : index_.match(request.names)) {
+    matches.emplace(match.worker, std::move(match));
+  }
+  std::vector<Choice> prefills;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.info.role != WorkerRole::prefill) continue;
+    prefills.push_back(consider_prefill(worker, request, matches));
+  }
+  const std::optional<size_t> best_prefill = best_of(prefills);
+  if (request.force_split && !best_prefill) return nobody(prefills, "prefill");
+  Choice* prefill = best_prefill ? &prefills[*best_prefill] : nullptr;
+
+  std::vector<Choice> decodes;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.info.role == WorkerRole::prefill) continue;
+    decodes.push_back(consider_decode(worker, request, matches, prefill));
+  }
+  const std::optional<size_t> best_decode = best_of(decodes);
+  if (!best_decode) return nobody(decodes, "decode");
+  Choice& decode = decodes[*best_decode];
+  decode.candidate.chosen = true;
+  if (!decode.split) prefill = nullptr;
+
+  Decision decision;
+  decision.decode_worker = decode.worker->info.id;
+  decision.decode_incarnation = decode.worker->info.incarnation;
+  if (prefill != nullptr) {
+    prefill->candidate.chosen = true;
+    decision.prefill_worker = prefill->worker->info.id;
+    decision.prefill_incarnation = prefill->worker->info.incarnation;
+  }
+  decision.predicted_us = decode.candidate.predicted_us();
+  decision.booking = book(request, decode, prefill, now);
+  for (const Choice& choice : prefills) decision.candidates.push_back(choice.candidate);
+  for (const Choice& choice : decodes) decision.candidates.push_back(choice.candidate);
+  return decision;
+}
+
+std::string explain(const Decision& decision) {
+  std::string text = concat("decode on ", decision.decode_worker, ", prefill on ",
+                            decision.prefill_worker.value_or("the same"), ", predicted ",
+                            std::llround(decision.predicted_us), " us to the first token\n");
+  for (const Candidate& candidate : decision.candidates) {
+    text += concat(candidate.chosen ? "* " : "  ", candidate.is_prefill ? "prefill " : "decode ",
+                   candidate.worker, ": ");
+    if (!candidate.refused.empty()) {
+      text += concat("refused, ", candidate.refused, "\n");
+      continue;
+    }
+    const auto& tiers = candidate.matched_by_tier;
+    text +=
+        concat("score ", std::llround(candidate.score_us()), " us = queue ",
+               std::llround(candidate.queue_us), " + prefill ", std::llround(candidate.prefill_us),
+               " + fetch ", std::llround(candidate.fetch_us), " + price ",
+               std::llround(candidate.price_us), "; holds ", candidate.matched_blocks,
+               " blocks (device ", tiers[0], ", host ", tiers[1], ", disk ", tiers[2], ")\n");
+  }
+  return text;
+}
+
+}  // namespace troupe::actors

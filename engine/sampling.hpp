@@ -39,6 +39,9 @@ inline constexpr uint32_t logit_bias_max = 1024;
 inline constexpr uint32_t stop_ids_max = 64;
 inline constexpr uint32_t choices_max = 128;
 inline constexpr float temperature_max = 100.0f;
+inline constexpr float repetition_penalty_max = 100.0f;
+inline constexpr float penalty_abs_max = 100.0f;     ///< presence and frequency
+inline constexpr float logit_bias_abs_max = 1000.0f;
 }  // namespace limits
 
 }  // namespace troupe::engine

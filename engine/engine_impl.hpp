@@ -1,0 +1,120 @@
+// The engine's inside. Its methods are spread over engine_*.cpp by concern.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/policy.hpp"
+#include "engine/sequence.hpp"
+
+namespace troupe::engine {
+
+namespace limits {
+/// Waiting sequences looked at per step; those behind wait until the front moves on.
+inline constexpr uint32_t admission_scan_max = 64;
+/// Tokens of one sequence that are indexed for drafts per step, so that a long prompt from the
+/// cache does not delay the step.
+inline constexpr uint32_t lookup_feed_max = 8192;
+}  // namespace limits
+
+/// Ids are given in order of arrival, so the order of ids is the order of age everywhere.
+struct Engine::Impl {
+  /// What reserve() may do when no page is free; each includes those before.
+  enum class Pressure : uint8_t {
+    evict,    ///< drop cached blocks that nobody uses
+    strip,    ///< take the pages of waiting sequences
+    preempt,  ///< send younger running sequences back to the queue
+  };
+
+  Impl(Backend& backend_in, kv::Pool& pool_in, kv::LocalIndex& index_in, EngineLimits limits_in);
+
+  // engine_admit.cpp
+  Result<SequenceId> add(SequenceSpec spec);
+  Status check(const SequenceSpec& spec) const;
+  void end(SequenceId id, Ending how);
+
+  // engine_external.cpp
+  std::vector<kv::PageId> expect_external(Sequence& s, uint32_t end_block);
+  void deliver_external(Sequence& s, uint32_t block);
+  void stop_holding(Sequence& s);
+
+  // engine_blocks.cpp
+  [[nodiscard]] uint32_t pages_for(uint32_t tokens) const {
+    return (tokens + block_tokens - 1) / block_tokens;
+  }
+  [[nodiscard]] uint32_t available() const { return pool.num_free() + index.num_evictable(); }
+  bool reserve(Sequence& s, uint32_t num_pages, Pressure pressure);
+  bool strip_youngest_waiting(const Sequence& except);
+  bool preempt_youngest(const Sequence& younger_than);
+  void preempt(Sequence& s);
+  void truncate_pages(Sequence& s, uint32_t num_pages);
+  void drop_blocks(Sequence& s);
+  void match_blocks(Sequence& s);
+  void index_blocks(Sequence& s);
+  void announce(Sequence& s, Outcome& out);
+  void claim(Sequence& s);
+  void unclaim(Sequence& s, uint32_t end);
+  [[nodiscard]] bool claimed_by_other(const Sequence& s) const;
+
+  // engine_plan.cpp
+  struct Grant {
+    Sequence* sequence;
+    uint32_t tokens;
+  };
+  StepPlan plan();
+  std::vector<Sequence*> grow_decoding();
+  void grow(Sequence& s);
+  void rotate(std::vector<Sequence*>& decoding, uint32_t spans);
+  std::vector<Grant> grant_prefill(StepBudget& budget);
+  bool admit(Sequence& s);
+  void choose_drafts(Sequence& s, StepBudget& budget);
+  void add_span(StepPlan& plan, Sequence& s, uint32_t tokens);
+
+  // engine_accept.cpp
+  struct Planned {
+    Sequence* sequence;
+    uint32_t tokens;  ///< of the span
+    uint32_t draws;
+  };
+  Outcome accept(const StepResult& result);
+  Outcome reject(const Error& error);
+  void take(Sequence& s, const Planned& span, const SpanResult& result, Outcome& out);
+  Status check(const Planned& span, const SpanResult& result) const;
+  uint32_t append_draws(Sequence& s, const Planned& span, const SpanResult& result, Outcome& out);
+  void tell_ends(Outcome& out);
+
+  // sequences
+  Sequence* find(SequenceId id);
+  void complete(Sequence& s, FinishReason reason);
+  void fail(Sequence& s, Error error);
+  void leave_queues(Sequence& s);
+  void retire(Sequence& s);
+
+  Backend& backend;
+  kv::Pool& pool;
+  kv::LocalIndex& index;
+  EngineLimits limits;
+  uint32_t block_tokens;
+  uint32_t step_tokens_max;
+
+  std::map<SequenceId, std::unique_ptr<Sequence>> sequences;
+  std::map<SequenceId, Sequence*> waiting, running;
+  uint32_t num_held = 0;
+  std::unordered_map<kv::BlockName, SequenceId, kv::BlockNameHash> claims;
+  /// Sequences with something to tell in the next outcome that no step result brings.
+  std::set<SequenceId> untold;
+
+  std::vector<Planned> planned;  ///< as the outstanding plan's spans
+  uint64_t step = 0;
+  SequenceId last_id = 0;
+  SequenceId rotation = 0;  ///< last decoding sequence served when not all fit into a step
+  bool stalled = false;     ///< the last plan was empty and nothing changed since
+  uint32_t stalled_available = 0;
+  EngineStats counters;
+};
+
+}  // namespace troupe::engine

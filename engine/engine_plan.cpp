@@ -1,0 +1,159 @@
+// The next step: pages for everyone who decodes, then chunks, then drafts.
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "engine/engine_impl.hpp"
+
+namespace troupe::engine {
+
+StepPlan Engine::Impl::plan() {
+  StepPlan plan;
+  if (!planned.empty()) return plan;
+
+  std::vector<Sequence*> decoding = grow_decoding();
+  const bool prefill = !waiting.empty() || running.size() > decoding.size();
+  plan.step = ++step;
+  StepBudget budget(step_tokens_max, limits.chunk_tokens,
+                    {static_cast<uint32_t>(decoding.size()), prefill, step});
+  rotate(decoding, budget.decode_spans());
+  const std::vector<Grant> chunks = grant_prefill(budget);
+
+  plan.spans.reserve(decoding.size() + chunks.size());
+  planned.reserve(decoding.size() + chunks.size());
+  for (Sequence* s : decoding) {
+    choose_drafts(*s, budget);
+    add_span(plan, *s, 1);
+  }
+  for (const Grant& grant : chunks) add_span(plan, *grant.sequence, grant.tokens);
+
+  if (!plan.spans.empty()) {
+    ++counters.steps;
+  } else if (untold.empty()) {
+    stalled = true;
+    stalled_available = available();
+  }
+  return plan;
+}
+
+/// Reserves the page of the next token for every decoding sequence, oldest first, and returns those
+/// that have it.
+std::vector<Sequence*> Engine::Impl::grow_decoding() {
+  std::vector<SequenceId> short_of_pages;
+  for (const auto& [id, s] : running) {
+    if (s->decoding() && s->num_pages() < pages_for(s->num_tokens())) short_of_pages.push_back(id);
+  }
+  for (const SequenceId id : short_of_pages) {
+    const auto found = running.find(id);  // an older one may have preempted it
+    if (found != running.end()) grow(*found->second);
+  }
+  std::vector<Sequence*> decoding;
+  decoding.reserve(running.size());
+  for (const auto& [id, s] : running) {
+    if (s->decoding() && s->num_pages() >= pages_for(s->num_tokens())) decoding.push_back(s);
+  }
+  return decoding;
+}
+
+void Engine::Impl::grow(Sequence& s) {
+  const uint32_t needed = pages_for(s.num_tokens());
+  if (needed > pool.num_pages()) {
+    fail(s, error(Code::exhausted,
+                  concat("the sequence has ", s.num_tokens(), " tokens and needs ", needed,
+                         " KV pages, the pool has ", pool.num_pages()),
+                  "ask for fewer tokens or give the pool more memory"));
+    return;
+  }
+  if (reserve(s, needed, Pressure::preempt)) return;
+  // With older sequences running, its own pages are the next ones to give. Alone it waits: what is
+  // missing is held by transfers and comes back.
+  if (running.size() > 1) preempt(s);
+}
+
+/// Keeps `spans` of the decoding sequences, in turn from step to step when that is not all.
+void Engine::Impl::rotate(std::vector<Sequence*>& decoding, uint32_t spans) {
+  if (spans >= decoding.size()) return;
+  const auto next = std::find_if(decoding.begin(), decoding.end(),
+                                 [this](const Sequence* s) { return s->id > rotation; });
+  std::rotate(decoding.begin(), next, decoding.end());
+  decoding.resize(spans);
+  if (spans > 0) rotation = decoding.back()->id;
+}
+
+std::vector<Engine::Impl::Grant> Engine::Impl::grant_prefill(StepBudget& budget) {
+  std::vector<Grant> grants;
+  const auto grant = [&](Sequence& s) {
+    const uint32_t tokens = budget.take_prefill(s.remaining(block_tokens));
+    if (tokens > 0) grants.push_back({&s, tokens});
+  };
+  for (auto it = running.begin(); it != running.end() && budget.left() > 0;) {
+    Sequence& s = *(it++)->second;
+    if (s.decoding()) continue;
+    match_blocks(s);
+    // A block that another sequence is computing is worth a step's patience. What became a
+    // decoding sequence by the match is served here too, as a chunk of one token.
+    if (s.state == SequenceState::running && !claimed_by_other(s)) grant(s);
+  }
+  uint32_t scanned = 0;
+  for (auto it = waiting.begin(); it != waiting.end() && budget.left() > 0;) {
+    if (running.size() >= limits.running_max || ++scanned > limits::admission_scan_max) break;
+    Sequence& s = *(it++)->second;
+    match_blocks(s);
+    if (s.state != SequenceState::waiting || claimed_by_other(s)) continue;
+    if (!admit(s)) break;
+    grant(s);
+  }
+  return grants;
+}
+
+/// Makes a waiting sequence run if all of its tokens find room.
+bool Engine::Impl::admit(Sequence& s) {
+  const uint32_t needed = pages_for(s.target_tokens(block_tokens));
+  const auto num_running = static_cast<uint32_t>(running.size());
+  // A page more for each that runs, or the newcomer would be preempted for them at once.
+  if (num_running > 0 && available() < needed - s.num_pages() + num_running) return false;
+  if (!reserve(s, needed, num_running > 0 ? Pressure::evict : Pressure::strip)) return false;
+  waiting.erase(s.id);
+  running.emplace(s.id, &s);
+  s.state = SequenceState::running;
+  s.started = true;
+  claim(s);
+  return true;
+}
+
+void Engine::Impl::choose_drafts(Sequence& s, StepBudget& budget) {
+  if (!s.drafts || !s.lookup.feed(s.history.tokens, limits::lookup_feed_max)) return;
+  const uint32_t output_left = s.sampling.max_tokens - s.history.num_output_tokens();
+  const uint32_t context_left = backend.capabilities().context_max - s.num_tokens();
+  const uint32_t useful = std::min(output_left, context_left) - 1;
+  s.drafted = s.lookup.propose(s.history.tokens,
+                               std::min({limits.draft_tokens_max, useful, budget.left()}));
+  // Drafts are not worth taking a page from anybody.
+  if (!reserve(s, pages_for(s.num_tokens() + static_cast<uint32_t>(s.drafted.size())),
+               Pressure::evict)) {
+    s.drafted.resize(s.num_pages() * block_tokens - s.num_tokens());
+  }
+  budget.take_drafts(static_cast<uint32_t>(s.drafted.size()));
+}
+
+void Engine::Impl::add_span(StepPlan& plan, Sequence& s, uint32_t tokens) {
+  Span span;
+  span.sequence = s.id;
+  span.first_position = s.num_computed;
+  span.tokens.reserve(tokens + s.drafted.size());
+  for (uint32_t i = 0; i < tokens; ++i) {
+    span.tokens.push_back({s.history.tokens[s.num_computed + i], -1});
+  }
+  for (const int32_t token : s.drafted) span.tokens.push_back({token, -1});
+  const auto size = static_cast<uint32_t>(span.tokens.size());
+  span.block_table.assign(s.pages.begin(), s.pages.begin() + pages_for(s.num_computed + size));
+  if (!s.prefill_only && s.num_computed + tokens == s.num_tokens()) {
+    span.num_draws = 1 + static_cast<uint32_t>(s.drafted.size());
+    span.sampling = &s.sampling;
+    span.history = &s.history;
+  }
+  s.planned = true;
+  planned.push_back({&s, size, span.num_draws});
+  plan.spans.push_back(std::move(span));
+}
+
+}  // namespace troupe::engine

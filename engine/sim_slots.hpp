@@ -1,0 +1,42 @@
+// What the simulated device keeps in a token's KV slot: the token and a hash of everything up to
+// it, in K, and a seal over both and the position, in V.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kv/layout.hpp"
+#include "kv/region.hpp"
+
+namespace troupe::engine {
+
+/// A good 64-bit mix of two values.
+uint64_t sim_mix(uint64_t a, uint64_t b);
+
+class SimSlots {
+ public:
+  struct Slot {
+    uint64_t chain = 0;  ///< hash of tokens [0, position]
+    int32_t token = 0;
+  };
+
+  SimSlots(kv::Region region, kv::KvLayout layout) : region_(region), layout_(layout) {}
+
+  [[nodiscard]] size_t num_pages() const { return region_.bytes / layout_.block_bytes(); }
+
+  /// The chain hash of `token` at `position` behind a chain.
+  static uint64_t link(uint64_t parent, int32_t token, uint32_t position);
+
+  void write(const std::vector<kv::PageId>& table, uint32_t position, const Slot& slot);
+  /// Errors: corrupt, when no token of this position was written there or it was damaged.
+  [[nodiscard]] Result<Slot> read(const std::vector<kv::PageId>& table, uint32_t position) const;
+
+ private:
+  [[nodiscard]] float* values(const std::vector<kv::PageId>& table, uint32_t position) const;
+
+  kv::Region region_;
+  kv::KvLayout layout_;
+};
+
+}  // namespace troupe::engine

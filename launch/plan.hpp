@@ -1,0 +1,52 @@
+// What would run where: the manifest turned into processes. Starts nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "launch/manifest.hpp"
+
+namespace troupe::launch {
+
+struct PlannedProcess {
+  std::string name;
+  std::string host;
+  std::string address;             ///< control connections
+  std::string data_address;        ///< KV blocks
+  bool is_here = false;            ///< whether it runs on the host planned for
+  std::vector<std::string> roles;  ///< as in the manifest, in its order
+  std::string model;               ///< name in the manifest; empty if no role needs one
+  std::string model_path;
+  uint32_t threads = 1;
+  uint64_t kv_bytes = 0;  ///< 0 unless it prefills or decodes
+  uint16_t port = 0;      ///< 0: a free one is chosen at start
+
+  [[nodiscard]] bool plays(const std::string& role) const;
+};
+
+struct LaunchPlan {
+  std::string cluster;
+  std::string host;                       ///< the one planned for
+  std::vector<PlannedProcess> processes;  ///< the directory first, then as in the manifest
+  /// Set for every process before exec, e.g. what UCX reads while it is loaded.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::string> notes;  ///< what a user should know, one sentence each
+
+  [[nodiscard]] const PlannedProcess* find(const std::string& name) const;
+};
+
+/// Plans for one host of the manifest; empty: its only host, or the first one whose address is this
+/// machine's loopback. Errors: invalid_argument (no directory, …), unsupported (a role or device
+/// that this build does not have), not_found (no such host).
+Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host = {});
+
+/// A table for people.
+std::string to_table(const LaunchPlan& plan);
+
+/// One JSON object: {cluster, host, processes: […], environment, notes}.
+std::string to_json(const LaunchPlan& plan);
+
+}  // namespace troupe::launch

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+#include "launch/amounts.hpp"
+#include "launch/plan.hpp"
+
+namespace troupe::launch {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_table(const LaunchPlan& plan) {
+  std::vector<Row> rows = {{"PROCESS", "HOST", "ROLES", "MODEL", "THREADS", "KV", "PORT"}};
+  for (const PlannedProcess& process : plan.processes) {
+    rows.push_back({process.name, process.host, joined(process.roles),
+                    process.model.empty() ? "-" : process.model, std::to_string(process.threads),
+                    process.kv_bytes == 0 ? "-" : format_bytes(process.kv_bytes),
+                    process.port == 0 ? "chosen" : std::to_string(process.port)});
+  }
+  std::string out = concat("cluster ", plan.cluster, ", planned for host ", plan.host, "\n\n");
+  out += aligned(rows);
+  for (const std::string& note : plan.notes) out += "\nnote: " + note;
+  return plan.notes.empty() ? out : out + "\n";
+}
+
+std::string to_json(const LaunchPlan& plan) {
+  using Json = nlohmann::ordered_json;
+  Json out = {{"cluster", plan.cluster}, {"host", plan.host}, {"processes", Json::array()}};
+  for (const PlannedProcess& process : plan.processes) {
+    out["processes"].push_back({{"name", process.name},
+                                {"host", process.host},
+                                {"here", process.is_here},
+                                {"address", process.address},
+                                {"data_address", process.data_address},
+                                {"roles", process.roles},
+                                {"model", process.model},
+                                {"model_path", process.model_path},
+                                {"threads", process.threads},
+                                {"kv_bytes", process.kv_bytes},
+                                {"port", process.port}});
+  }
+  out["environment"] = Json::object();
+  for (const auto& [name, value] : plan.environment) out["environment"][name] = value;
+  out["notes"] = plan.notes;
+  // Paths are bytes; JSON is text: anything that is not UTF-8 is replaced.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace troupe::launch

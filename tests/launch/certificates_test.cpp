@@ -1,0 +1,68 @@
+#include "launch/certificates.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "launch/files.hpp"
+#include "tests/launch/temporary_folder.hpp"
+
+namespace troupe::launch {
+namespace {
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 0777 : 0;
+}
+
+TEST_CASE("a cluster's certificates are made, verify, and are not overwritten") {
+  const TemporaryFolder folder;
+  const Status made = make_certificates(folder.path(), "c", {"head", "decode-1", "client"});
+  REQUIRE_MESSAGE(made.ok(), made.error().message());
+  for (const char* node : {"head", "decode-1", "client"}) {
+    const Status verified = verify_certificate(folder.path(), node);
+    CHECK_MESSAGE(verified.ok(), verified.error().message());
+    CHECK(mode_of(certificate_files(folder.path(), node).key) == 0600);
+  }
+  CHECK(mode_of(folder.path() / "ca-key.pem") == 0600);
+  CHECK_FALSE(make_authority(folder.path(), "c").ok());
+  CHECK_FALSE(make_certificate(folder.path(), "head").ok());
+  CHECK(verify_certificate(folder.path(), "head").ok());
+}
+
+TEST_CASE("wrong certificates are refused") {
+  const TemporaryFolder ours;
+  const TemporaryFolder theirs;
+  REQUIRE(make_certificates(ours.path(), "c", {"a", "b"}).ok());
+  REQUIRE(make_certificates(theirs.path(), "c", {"a"}).ok());
+  const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  SUBCASE("of another cluster") {
+    copy(theirs.path() / "a.pem", ours.path() / "a.pem");
+    copy(theirs.path() / "a-key.pem", ours.path() / "a-key.pem");
+    CHECK(verify_certificate(ours.path(), "a").error().what.find("is not valid") !=
+          std::string::npos);
+  }
+  SUBCASE("of another node") {
+    copy(ours.path() / "b.pem", ours.path() / "a.pem");
+    CHECK(verify_certificate(ours.path(), "a").error().what.find("is not the key of") !=
+          std::string::npos);
+    copy(ours.path() / "b-key.pem", ours.path() / "a-key.pem");
+    CHECK(verify_certificate(ours.path(), "a").error().what.find("does not name a") !=
+          std::string::npos);
+  }
+  SUBCASE("a key for all to read") {
+    ::chmod((ours.path() / "a-key.pem").c_str(), 0644);
+    CHECK(verify_certificate(ours.path(), "a").error().what.find("other users") !=
+          std::string::npos);
+  }
+  SUBCASE("garbage and nothing") {
+    REQUIRE(write_file(ours.path() / "a.pem", "-----BEGIN CERTIFICATE-----\nx\n").ok());
+    CHECK(verify_certificate(ours.path(), "a").error().what.find("PEM") != std::string::npos);
+    CHECK_FALSE(verify_certificate(ours.path(), "nobody").ok());
+    CHECK_FALSE(make_certificate("/nonexistent", "a").ok());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::launch

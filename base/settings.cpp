@@ -12,6 +12,11 @@ const std::vector<SettingDoc>& setting_docs() {
       {"TROUPE_RUN_DIR",
        "where running clusters keep sockets, certificates and logs (default "
        "$XDG_RUNTIME_DIR/troupe, else /tmp/troupe-<uid>)"},
+      {"TROUPE_READY_FD",
+       "set by the supervisor: the descriptor on which a process writes \"ready <port>\""},
+      {"TROUPE_INCARNATION", "set by the supervisor: how often the process was started, from 1"},
+      {"TROUPE_NODE_PORT",
+       "set by the supervisor: the control port to listen on (0: a free one)"},
       {"TROUPE_ISA", "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
       {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests"},
       {"TROUPE_WEIGHTS", "folder of downloaded weights used by tests (default weights)"},

@@ -151,8 +151,8 @@ class TokenizerReader {
       spec_.stop_ids.push_back(static_cast<int32_t>(i));
     }
     std::ranges::sort(spec_.stop_ids);
-    const auto repeated = std::ranges::unique(spec_.stop_ids);
-    spec_.stop_ids.erase(repeated.begin(), repeated.end());
+    spec_.stop_ids.erase(std::unique(spec_.stop_ids.begin(), spec_.stop_ids.end()),
+                         spec_.stop_ids.end());
     return {};
   }
 

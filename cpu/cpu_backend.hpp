@@ -10,6 +10,9 @@
 
 namespace troupe::cpu {
 
+/// Version of docs/numerics.md: raised by any change that can change a bit.
+inline constexpr int numerics_version = 1;
+
 enum class ComputeMode : uint8_t { fast, exact };  ///< numerics.md section 9
 enum class Isa : uint8_t { scalar, avx2, avx512 };
 
@@ -22,13 +25,13 @@ struct CpuOptions {
   kv::KvType kv_type = kv::KvType::f16;  ///< exact mode always uses f32
   int threads = 0;                       ///< 0: all cores
   Isa isa = best_isa();
-  uint32_t context_max = 0;              ///< 0: the model's; RoPE is resolved from this
+  uint32_t context_max = 0;  ///< 0: the model's; RoPE is resolved from this
   uint32_t step_tokens_max = 2048;
 };
 
 /// Packs the weights for `options.isa`; the model stays shared. Errors: unsupported, exhausted.
-Result<std::unique_ptr<engine::Backend>> make_cpu_backend(
-    std::shared_ptr<const model::Model> model, const CpuOptions& options);
+Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
+                                                          const CpuOptions& options);
 
 /// Canonical text of the resolved configuration, part of the KV fingerprint.
 std::string describe(const model::ModelConfig& config, uint32_t context_max);

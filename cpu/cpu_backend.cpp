@@ -1,0 +1,162 @@
+#include "cpu/cpu_backend.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <sstream>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/concat.hpp"
+#include "base/thread_pool.hpp"
+#include "cpu/draw_rows.hpp"
+#include "cpu/forward.hpp"
+#include "cpu/packed_model.hpp"
+#include "cpu/plan_check.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+using engine::StepPlan;
+using engine::StepResult;
+using engine::Ticket;
+
+int resolve_threads(int threads) {
+  if (threads > 0) return threads;
+  const unsigned cores = std::thread::hardware_concurrency();
+  return cores == 0 ? 1 : static_cast<int>(cores);
+}
+
+Batch make_batch(const StepPlan& plan) {
+  Batch batch;
+  for (const engine::Span& span : plan.spans) {
+    BatchSpan item;
+    item.first_token = static_cast<uint32_t>(batch.ids.size());
+    item.num_tokens = static_cast<uint32_t>(span.tokens.size());
+    item.first_position = span.first_position;
+    item.block_table = span.block_table.data();
+    item.write_kv = span.write_kv;
+    batch.spans.push_back(item);
+    for (const engine::InputToken& token : span.tokens) batch.ids.push_back(token.value);
+  }
+  return batch;
+}
+
+class CpuBackend final : public engine::Backend {
+ public:
+  CpuBackend(std::unique_ptr<ThreadPool> threads, PackedModel model, const KernelTable& kernels,
+             const kv::KvLayout& layout, engine::Capabilities capabilities)
+      : threads_(std::move(threads)),
+        model_(std::move(model)),
+        layout_(layout),
+        capabilities_(std::move(capabilities)),
+        forward_(model_, kernels, layout_, *threads_),
+        draw_rows_(forward_, kernels, capabilities_.vocab_size, *threads_) {}
+
+  [[nodiscard]] const engine::Capabilities& capabilities() const override { return capabilities_; }
+  [[nodiscard]] const kv::KvLayout& kv_layout() const override { return layout_; }
+
+  Status attach_pool(kv::Region region) override {
+    if (region_.data != nullptr) {
+      return error(Code::failed_precondition, "a pool is attached already");
+    }
+    if (region.data == nullptr || region.bytes < layout_.block_bytes()) {
+      return error(Code::invalid_argument, concat("a pool of ", region.bytes, " bytes"),
+                   concat("one block takes ", layout_.block_bytes()));
+    }
+    region_ = std::move(region);
+    forward_.attach_pool(region_);
+    return {};
+  }
+
+  Result<Ticket> submit(StepPlan plan) override {
+    if (region_.data == nullptr) {
+      return error(Code::failed_precondition, "no pool is attached", "call attach_pool first");
+    }
+    const auto num_pages = static_cast<uint32_t>(region_.bytes / layout_.block_bytes());
+    TROUPE_TRY(check_plan(plan, capabilities_, layout_, num_pages));
+    const TimeUs start = now_us();
+    StepResult result;
+    result.step = plan.step;
+    result.spans.resize(plan.spans.size());
+    if (!plan.spans.empty()) {
+      forward_.run(make_batch(plan));
+      draw_rows_.run(plan, result);
+    }
+    result.compute_us = now_us() - start;
+    finished_.push_back(std::move(result));
+    return Ticket{plan.step};
+  }
+
+  [[nodiscard]] bool poll(Ticket ticket) override { return find(ticket) != finished_.end(); }
+
+  Result<StepResult> wait(Ticket ticket) override {
+    const auto found = find(ticket);
+    if (found == finished_.end()) {
+      return error(Code::failed_precondition, concat("step ", ticket.step, " is not outstanding"),
+                   "wait once for each ticket");
+    }
+    StepResult result = std::move(*found);
+    finished_.erase(found);
+    return result;
+  }
+
+ private:
+  std::deque<StepResult>::iterator find(Ticket ticket) {
+    return std::find_if(finished_.begin(), finished_.end(),
+                        [&](const StepResult& r) { return r.step == ticket.step; });
+  }
+
+  std::unique_ptr<ThreadPool> threads_;
+  PackedModel model_;
+  kv::KvLayout layout_;
+  engine::Capabilities capabilities_;
+  kv::Region region_;
+  Forward forward_;
+  DrawRows draw_rows_;
+  std::deque<StepResult> finished_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
+                                                          const CpuOptions& options) {
+  if (!cpu_has(options.isa)) {
+    return error(Code::unsupported, concat("this CPU does not have ", name(options.isa)),
+                 concat("it has ", name(best_isa())));
+  }
+  const model::ModelConfig& config = model->config;
+  const bool exact = options.mode == ComputeMode::exact;
+  kv::KvLayout layout;
+  layout.num_layers = config.num_layers;
+  layout.num_kv_heads = config.num_kv_heads;
+  layout.head_dim = config.head_dim;
+  layout.type = exact ? kv::KvType::f32 : options.kv_type;
+
+  engine::Capabilities capabilities;
+  capabilities.name = concat("cpu/", name(options.isa));
+  capabilities.numerics_id = concat("cpu/", numerics_version, exact ? "/exact" : "/fast");
+  capabilities.vocab_size = config.vocab_size;
+  capabilities.context_max = options.context_max == 0 ? config.context_max : options.context_max;
+  capabilities.step_tokens_max = options.step_tokens_max;
+
+  auto threads = std::make_unique<ThreadPool>(resolve_threads(options.threads));
+  TROUPE_ASSIGN(PackedModel packed, pack_model(std::move(model), options.mode, *threads));
+  std::unique_ptr<engine::Backend> backend = std::make_unique<CpuBackend>(
+      std::move(threads), std::move(packed), kernels(options.isa), layout, std::move(capabilities));
+  return backend;
+}
+
+std::string describe(const model::ModelConfig& c, uint32_t context_max) {
+  std::ostringstream out;
+  out << std::hexfloat << "architecture=" << c.architecture << ";layers=" << c.num_layers
+      << ";hidden=" << c.hidden_size << ";heads=" << c.num_heads << ";kv_heads=" << c.num_kv_heads
+      << ";head_dim=" << c.head_dim << ";ffn=" << c.ffn_size << ";vocab=" << c.vocab_size
+      << ";norm_epsilon=" << c.norm_epsilon << ";tied=" << c.tied_embedding
+      << ";context=" << (context_max == 0 ? c.context_max : context_max)
+      << ";rope=" << (c.rope.pairing == model::RopePairing::norm ? "norm" : "neox") << ','
+      << c.rope.dim;
+  for (const double frequency : c.rope.inverse_frequency) out << ',' << frequency;
+  return std::move(out).str();
+}
+
+}  // namespace troupe::cpu

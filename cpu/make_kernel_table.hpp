@@ -1,0 +1,39 @@
+// Instantiates every kernel for one instruction set. Only the kernels_*.cpp files include this,
+// each compiled with its own flags; nothing that is not a template over the instruction set is
+// called in them, so that no function compiled for AVX can stand in for a portable one.
+#pragma once
+
+#include "cpu/attention.hpp"
+#include "cpu/kernel_table.hpp"
+#include "cpu/log_softmax.hpp"
+#include "cpu/matmul_float.hpp"
+#include "cpu/matmul_q4_1.hpp"
+#include "cpu/matmul_q8_0.hpp"
+#include "cpu/quantize_activations.hpp"
+#include "cpu/rmsnorm.hpp"
+#include "cpu/rope.hpp"
+#include "cpu/swiglu.hpp"
+#include "cpu/write_kv.hpp"
+
+namespace troupe::cpu {
+
+template <class Lanes>
+constexpr KernelTable make_kernel_table(Isa isa) {
+  KernelTable table;
+  table.isa = isa;
+  table.matmul_f32 = matmul<Lanes, FloatFormat<Lanes, float>>;
+  table.matmul_f16 = matmul<Lanes, FloatFormat<Lanes, uint16_t>>;
+  table.matmul_q8_0 = matmul<Lanes, Q8_0Format<Lanes>>;
+  table.matmul_q4_1 = matmul<Lanes, Q4_1Format<Lanes>>;
+  table.quantize_activations = quantize_activations<Lanes>;
+  table.rmsnorm = rmsnorm<Lanes>;
+  table.rope = rope<Lanes>;
+  table.write_kv = write_kv<Lanes>;
+  table.attention = attention<Lanes>;
+  table.swiglu = swiglu<Lanes>;
+  table.maximum = maximum<Lanes>;
+  table.exp_sum = exp_sum<Lanes>;
+  return table;
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,105 @@
+// y = W x for a batch of tokens: what all weight formats share. Weights lie in panels of 16 rows,
+// lanes are rows, so no lane ever adds to another (docs/numerics.md section 2). Every output is one
+// ascending chain over K, or 8 segments and a tree for row-parallel matrices, whatever the tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/quantize_activations.hpp"
+#include "cpu/simd_math.hpp"
+
+namespace troupe::cpu {
+
+inline constexpr uint32_t panel_rows = 16;
+
+/// A packed matrix as the kernels see it; borrowed from a PackedMatrix.
+struct MatrixView {
+  const uint8_t* panels = nullptr;  ///< [ceil(rows / 16)][panel_bytes]
+  size_t panel_bytes = 0;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  /// Steps of K (elements, or blocks of 32 where quantised) at which segment s begins:
+  /// [num_segments + 1]. One segment: column-parallel; 8: row-parallel.
+  const uint32_t* segment_begin = nullptr;
+  uint32_t num_segments = 1;
+};
+
+struct MatmulArgs {
+  MatrixView matrix;
+  const float* values = nullptr;           ///< [tokens, cols], float weights
+  const QuantizedBlock* blocks = nullptr;  ///< [tokens, cols / 32], quantised weights
+  uint32_t tokens = 0;
+  float* out = nullptr;  ///< out[token * out_stride + row]
+  size_t out_stride = 0;
+  bool add = false;  ///< add to what is in `out` (residual) instead of replacing it
+  uint32_t panel_begin = 0, panel_end = 0;  ///< this thread's share
+};
+
+/// Tokens that pass over a panel before the next panel: their activations stay in the L2 cache.
+inline constexpr uint32_t token_chunk = 128;
+
+template <class Isa, class Format, int T>
+void matmul_tile(const MatmulArgs& a, uint32_t panel, uint32_t token) {
+  using F = typename Isa::F;
+  constexpr int parts = static_cast<int>(panel_rows) / Isa::width;
+  // One token has registers to spare, so it takes the whole panel in one pass.
+  constexpr int P = T == 1 || Format::whole_panel ? parts : 1;
+  const MatrixView& m = a.matrix;
+  const uint8_t* weights = m.panels + panel * m.panel_bytes;
+  const typename Format::Activation* x[T];
+  for (int t = 0; t < T; ++t) x[t] = Format::activation(a, token + static_cast<uint32_t>(t));
+
+  for (int part = 0; part < parts; part += P) {
+    F leaf[tree_leaves][P * T];
+    bool present[tree_leaves] = {};
+    for (uint32_t s = 0; s < m.num_segments; ++s) {
+      present[s] = m.segment_begin[s] < m.segment_begin[s + 1];
+      if (!present[s]) continue;
+      F acc[P * T];
+      for (F& lanes : acc) lanes = Isa::set(0.0f);
+      Format::template chain<P, T>(weights, part, m.segment_begin[s], m.segment_begin[s + 1], x,
+                                   acc);
+      for (int i = 0; i < P * T; ++i) leaf[s][i] = acc[i];
+    }
+    if (m.num_segments > 1) tree_of_eight<Isa, P * T>(leaf, present);
+
+    for (int p = 0; p < P; ++p) {
+      const uint32_t row = panel * panel_rows + static_cast<uint32_t>((part + p) * Isa::width);
+      if (row >= m.rows) break;
+      const int count = m.rows - row < Isa::width ? static_cast<int>(m.rows - row) : Isa::width;
+      for (int t = 0; t < T; ++t) {
+        float* out = a.out + (token + static_cast<uint32_t>(t)) * a.out_stride + row;
+        F y = leaf[0][p * T + t];
+        if (count == Isa::width) {
+          if (a.add) y = Isa::add(Isa::load(out), y);
+          Isa::store(out, y);
+        } else {
+          if (a.add) y = Isa::add(load_some<Isa>(out, count, 0.0f), y);
+          store_some<Isa>(out, count, y);
+        }
+      }
+    }
+  }
+}
+
+/// Tokens of [begin, end) in tiles of T, the rest in tiles of half the size, and so on.
+template <class Isa, class Format, int T>
+void matmul_tokens(const MatmulArgs& a, uint32_t panel, uint32_t begin, uint32_t end) {
+  for (; begin + T <= end; begin += T) matmul_tile<Isa, Format, T>(a, panel, begin);
+  if constexpr (T > 1) {
+    if (begin < end) matmul_tokens<Isa, Format, T / 2>(a, panel, begin, end);
+  }
+}
+
+template <class Isa, class Format>
+void matmul(const MatmulArgs& a) {
+  for (uint32_t begin = 0; begin < a.tokens; begin += token_chunk) {
+    const uint32_t end = a.tokens - begin < token_chunk ? a.tokens : begin + token_chunk;
+    for (uint32_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
+      matmul_tokens<Isa, Format, Format::tile_tokens>(a, panel, begin, end);
+    }
+  }
+}
+
+}  // namespace troupe::cpu

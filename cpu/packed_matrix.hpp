@@ -1,0 +1,54 @@
+// A weight matrix in the order in which the kernels read it: panels of 16 rows (zero rows fill the
+// last one), the layout of a panel being its format's (matmul_*.hpp).
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "cpu/cpu_backend.hpp"
+#include "cpu/kernel_table.hpp"
+#include "cpu/matmul.hpp"
+#include "model/tensor.hpp"
+
+namespace troupe::cpu {
+
+class PackedMatrix {
+ public:
+  /// Packs `tensor`, dequantised to F32 in exact mode. `unit_cols` = 0: column-parallel; else
+  /// row-parallel, its 8 segments are whole numbers of units of so many columns.
+  /// Errors: corrupt (columns that do not fill blocks), exhausted (no memory).
+  static Result<PackedMatrix> pack(const model::Tensor& tensor, ComputeMode mode,
+                                   uint32_t unit_cols, ThreadPool& pool);
+
+  [[nodiscard]] MatrixView view() const;
+  [[nodiscard]] bool quantized() const { return quantized_; }
+  [[nodiscard]] uint32_t num_panels() const { return (rows_ + panel_rows - 1) / panel_rows; }
+  [[nodiscard]] uint32_t rows() const { return rows_; }
+  [[nodiscard]] uint32_t cols() const { return cols_; }
+  [[nodiscard]] size_t bytes() const { return panel_bytes_ * num_panels(); }
+
+  /// The kernel for this matrix's format.
+  [[nodiscard]] auto kernel(const KernelTable& table) const { return table.*kernel_; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { std::free(p); }
+  };
+
+  std::unique_ptr<uint8_t[], Free> panels_;
+  size_t panel_bytes_ = 0;
+  uint32_t rows_ = 0;
+  uint32_t cols_ = 0;
+  bool quantized_ = false;
+  void (*KernelTable::*kernel_)(const MatmulArgs&) = nullptr;
+  std::vector<uint32_t> segment_begin_;
+};
+
+/// Where each segment begins, in steps of `step_cols` columns: {0, steps} for unit_cols = 0, else 9
+/// values. A unit that is no whole number of steps is widened to one that is.
+std::vector<uint32_t> segment_begins(uint32_t cols, uint32_t step_cols, uint32_t unit_cols);
+
+}  // namespace troupe::cpu

@@ -1,0 +1,88 @@
+// AVX2, FMA and F16C: 8 lanes. Included by kernels_avx2.cpp alone.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace troupe::cpu {
+
+struct Avx2Isa {
+  static constexpr int width = 8;
+  using F = __m256;
+  using I = __m256i;
+  using Bytes = __m256i;
+  struct Signed {
+    __m256i magnitude, value;
+  };
+
+  static F set(float x) { return _mm256_set1_ps(x); }
+  static F load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
+  static F load(const uint16_t* p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static void store(uint16_t* p, F a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static float to_float(uint16_t h) { return _cvtsh_ss(h); }
+  static uint16_t to_half(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
+
+  static F add(F a, F b) { return _mm256_add_ps(a, b); }
+  static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
+  static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+  static F div(F a, F b) { return _mm256_div_ps(a, b); }
+  static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+  static F min(F a, F b) { return _mm256_min_ps(a, b); }
+  static F max(F a, F b) { return _mm256_max_ps(a, b); }
+  static float sqrt(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+  static I set_int(int32_t x) { return _mm256_set1_epi32(x); }
+  static I load_int(const int32_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static void store_int(int32_t* p, I a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a); }
+  static I bits(F a) { return _mm256_castps_si256(a); }
+  static F from_bits(I a) { return _mm256_castsi256_ps(a); }
+  static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+  static I add_int(I a, I b) { return _mm256_add_epi32(a, b); }
+  static I sub_int(I a, I b) { return _mm256_sub_epi32(a, b); }
+  static I and_int(I a, I b) { return _mm256_and_si256(a, b); }
+  static I max_int(I a, I b) { return _mm256_max_epi32(a, b); }
+  static I halve(I a) { return _mm256_srai_epi32(a, 1); }
+  static F power_of_two(I a) { return from_bits(_mm256_slli_epi32(add_int(a, set_int(127)), 23)); }
+
+  static Bytes load_bytes(const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Bytes low_nibbles(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
+  static Bytes high_nibbles(Bytes a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
+  static __m256i four(const int8_t* x) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, x, sizeof bytes);
+    return _mm256_set1_epi32(bytes);
+  }
+
+  /// 16-bit halves: 16 products of at most 15 * 127 each stay below 2^15.
+  struct NibbleSum {
+    __m256i halves;
+  };
+  static NibbleSum nibble_sum() { return {_mm256_setzero_si256()}; }
+  static void dot_nibbles(NibbleSum& sum, Bytes w, const int8_t* x) {
+    sum.halves = _mm256_add_epi16(sum.halves, _mm256_maddubs_epi16(w, four(x)));
+  }
+  static I finish(NibbleSum sum) { return _mm256_madd_epi16(sum.halves, _mm256_set1_epi16(1)); }
+
+  static Signed load_signed(const uint8_t* p) {
+    const __m256i w = load_bytes(p);
+    return {_mm256_abs_epi8(w), w};
+  }
+  /// |w| <= 128 as unsigned, x takes w's sign: two products are at most 2 * 128 * 127 < 2^15.
+  static void dot_signed(I& sum, Signed w, const int8_t* x) {
+    const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(four(x), w.value));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  static I finish_signed(I sum, int32_t /*x_sum*/) { return sum; }
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,80 @@
+// AVX-512 with VNNI: 16 lanes. Included by kernels_avx512.cpp alone.
+#pragma once
+
+// GCC 12's own avx512fintrin.h trips both warnings (its bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace troupe::cpu {
+
+struct Avx512Isa {
+  static constexpr int width = 16;
+  using F = __m512;
+  using I = __m512i;
+  using Bytes = __m512i;
+  using Signed = __m512i;  ///< weights + 128, unsigned
+
+  static F set(float x) { return _mm512_set1_ps(x); }
+  static F load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
+  static F load(const uint16_t* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static void store(uint16_t* p, F a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static float to_float(uint16_t h) { return _cvtsh_ss(h); }
+  static uint16_t to_half(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
+
+  static F add(F a, F b) { return _mm512_add_ps(a, b); }
+  static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+  static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+  static F div(F a, F b) { return _mm512_div_ps(a, b); }
+  static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+  static F min(F a, F b) { return _mm512_min_ps(a, b); }
+  static F max(F a, F b) { return _mm512_max_ps(a, b); }
+  static float sqrt(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+  static I set_int(int32_t x) { return _mm512_set1_epi32(x); }
+  static I load_int(const int32_t* p) { return _mm512_loadu_si512(p); }
+  static void store_int(int32_t* p, I a) { _mm512_storeu_si512(p, a); }
+  static I bits(F a) { return _mm512_castps_si512(a); }
+  static F from_bits(I a) { return _mm512_castsi512_ps(a); }
+  static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+  static I add_int(I a, I b) { return _mm512_add_epi32(a, b); }
+  static I sub_int(I a, I b) { return _mm512_sub_epi32(a, b); }
+  static I and_int(I a, I b) { return _mm512_and_si512(a, b); }
+  static I max_int(I a, I b) { return _mm512_max_epi32(a, b); }
+  static I halve(I a) { return _mm512_srai_epi32(a, 1); }
+  static F power_of_two(I a) { return from_bits(_mm512_slli_epi32(add_int(a, set_int(127)), 23)); }
+
+  static Bytes load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static Bytes low_nibbles(Bytes a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
+  static Bytes high_nibbles(Bytes a) { return low_nibbles(_mm512_srli_epi16(a, 4)); }
+  static __m512i four(const int8_t* x) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, x, sizeof bytes);
+    return _mm512_set1_epi32(bytes);
+  }
+
+  using NibbleSum = I;
+  static NibbleSum nibble_sum() { return _mm512_setzero_si512(); }
+  static void dot_nibbles(NibbleSum& sum, Bytes w, const int8_t* x) {
+    sum = _mm512_dpbusd_epi32(sum, w, four(x));
+  }
+  static I finish(NibbleSum sum) { return sum; }
+
+  static Signed load_signed(const uint8_t* p) {
+    return _mm512_xor_si512(load_bytes(p), _mm512_set1_epi8(-128));
+  }
+  static void dot_signed(I& sum, Signed w, const int8_t* x) {
+    sum = _mm512_dpbusd_epi32(sum, w, four(x));
+  }
+  static I finish_signed(I sum, int32_t x_sum) { return sub_int(sum, set_int(128 * x_sum)); }
+};
+
+}  // namespace troupe::cpu

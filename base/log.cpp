@@ -23,11 +23,16 @@ std::function<void(std::string_view)>& sink_now() {
 
 const char* level_name(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warning: return "warning";
-    case LogLevel::error: return "error";
-    case LogLevel::off: return "off";
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      return "error";
+    case LogLevel::off:
+      return "off";
   }
   return "?";
 }
@@ -48,15 +53,19 @@ std::string timestamp() {
 }  // namespace
 
 LogLevel parse_log_level(std::string_view text, LogLevel fallback) {
-  for (LogLevel level : {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error,
-                         LogLevel::off}) {
+  for (LogLevel level :
+       {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error, LogLevel::off}) {
     if (text == level_name(level)) return level;
   }
   return fallback;
 }
 
-void set_log_level(LogLevel level) { level_now = level; }
-LogLevel log_level() { return level_now; }
+void set_log_level(LogLevel level) {
+  level_now = level;
+}
+LogLevel log_level() {
+  return level_now;
+}
 
 void set_log_sink(std::function<void(std::string_view)> sink) {
   std::lock_guard lock(sink_mutex());

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <regex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,9 +35,11 @@ TEST_CASE("a line has time, level, component and message") {
   Capture capture;
   log_warning("router", "worker decode-1 is gone");
   REQUIRE(capture.lines.size() == 1);
-  const std::regex form(
-      R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z warning router: worker decode-1 is gone)");
-  CHECK(std::regex_match(capture.lines[0], form));
+  std::string line = capture.lines[0];
+  for (char& c : line) {
+    if (c >= '0' && c <= '8') c = '9';
+  }
+  CHECK(line == "9999-99-99T99:99:99.999Z warning router: worker decode-9 is gone");
 }
 
 TEST_CASE("lines below the level are dropped") {

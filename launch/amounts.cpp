@@ -45,7 +45,7 @@ bool is_digit(char c) {
 
 Error wrong(const Kind& kind, std::string_view text, const std::string& suggestion) {
   return error(Code::invalid_argument,
-               quoted(text) + " is not an amount, expected " + kind.expected + suggestion);
+               in_quotes(text) + " is not an amount, expected " + kind.expected + suggestion);
 }
 
 // number * factor as a whole number, or nothing if it has a remainder or does not fit.
@@ -85,11 +85,12 @@ Result<uint64_t> parse(const Kind& kind, std::string_view text) {
     uint64_t value = 0;
     if (scale(text.substr(0, whole), fraction, candidate.factor, value)) return value;
     return error(Code::invalid_argument,
-                 quoted(text) + " is too large or not a whole number of " + kind.smallest);
+                 in_quotes(text) + " is too large or not a whole number of " + kind.smallest);
   }
   if (unit.empty()) {
-    return error(Code::invalid_argument, quoted(text) + " has no unit, expected " + kind.expected +
-                                             ", did you mean \"" + number + kind.usual + "\"?");
+    return error(Code::invalid_argument, in_quotes(text) + " has no unit, expected " +
+                                             kind.expected + ", did you mean \"" + number +
+                                             kind.usual + "\"?");
   }
   return wrong(kind, text, did_you_mean(text, names));
 }

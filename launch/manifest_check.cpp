@@ -104,7 +104,7 @@ void Checker::check_unique(const Message& message, const std::string& path) {
       const auto [first, is_new] =
           seen.try_emplace(list + "\n" + field.name() + "\n" + value, field_path);
       if (value.empty() || is_new) continue;
-      add(field_path, concat(quoted(value), " is taken, expected a ", yaml_name(field),
+      add(field_path, concat(in_quotes(value), " is taken, expected a ", yaml_name(field),
                              " of its own (it also stands on line ",
                              position_of(positions_, first->second).line, ")"));
     }
@@ -120,7 +120,7 @@ void Checker::check_reference(const FieldDescriptor& field, const std::string& v
     if (name == value) return;
   }
   add(path,
-      concat("there is no ", quoted(value), " in \"", list, "\", expected ",
+      concat("there is no ", in_quotes(value), " in \"", list, "\", expected ",
              names.empty() ? "it to have an entry" : list_of(names), did_you_mean(value, names)));
 }
 

@@ -57,14 +57,14 @@ void Reader::read_message(const YamlNode& node, const std::string& path, Message
     if (field == nullptr) {
       const auto names = yaml_names(type);
       problems_.add(entry.at,
-                    concat("unknown field ", quoted(entry.key), " in ", inside(path), ", expected ",
-                           list_of(names), did_you_mean(entry.key, names)));
+                    concat("unknown field ", in_quotes(entry.key), " in ", inside(path),
+                           ", expected ", list_of(names), did_you_mean(entry.key, names)));
       continue;
     }
     const std::string field_path = joined(path, entry.key);
     if (!present.insert(entry.key).second) {
       const int line = positions_[field_path].line;
-      problems_.add(entry.at, concat("duplicate field ", quoted(entry.key), " in ", inside(path),
+      problems_.add(entry.at, concat("duplicate field ", in_quotes(entry.key), " in ", inside(path),
                                      ", expected it once (it also stands on line ", line, ")"));
       continue;
     }

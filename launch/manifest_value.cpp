@@ -49,7 +49,7 @@ Result<uint64_t> parse_number(const YamlNode& node, const FieldDescriptor& field
   const char* end = node.text.data() + node.text.size();
   const auto [stop, code] = std::from_chars(node.text.data(), end, value);
   if (code != std::errc() || stop != end || node.is_quoted) {
-    return wrong(concat("found ", node.is_quoted ? "a text in quotes, " : "", quoted(node.text),
+    return wrong(concat("found ", node.is_quoted ? "a text in quotes, " : "", in_quotes(node.text),
                         ", expected ", expectation(field)));
   }
   return value;
@@ -59,7 +59,7 @@ Status read_number(const YamlNode& node, const FieldDescriptor& field, uint64_t&
   TROUPE_ASSIGN(value, parse_number(node, field));
   const uint64_t min = rule_of(field).min();
   if (value < min || value > max_of(field)) {
-    return wrong(concat(quoted(node.text), " is out of range, expected ",
+    return wrong(concat(in_quotes(node.text), " is out of range, expected ",
                         rule_of(field).unit() == v1::Manifest::UNIT_NONE ? "" : "an amount, ",
                         min == max_of(field) ? "" : "from ", amount_text(field, min),
                         min == max_of(field) ? "" : " to " + amount_text(field, max_of(field))));
@@ -73,7 +73,7 @@ Status read_bool(const YamlNode& node, bool& value) {
   std::string hint;
   if (node.text == "yes" || node.text == "on") hint = ", did you mean \"true\"?";
   if (node.text == "no" || node.text == "off") hint = ", did you mean \"false\"?";
-  return wrong(concat("found ", quoted(node.text), ", expected true or false", hint));
+  return wrong(concat("found ", in_quotes(node.text), ", expected true or false", hint));
 }
 
 Status read_enum(const YamlNode& node, const FieldDescriptor& field, int& value) {
@@ -84,7 +84,7 @@ Status read_enum(const YamlNode& node, const FieldDescriptor& field, int& value)
     return {};
   }
   const auto names = yaml_names(type);
-  return wrong(concat("found ", quoted(node.text), ", expected ", list_of(names),
+  return wrong(concat("found ", in_quotes(node.text), ", expected ", list_of(names),
                       did_you_mean(node.text, names)));
 }
 
@@ -100,7 +100,7 @@ Status check_text(const std::string& text, const FieldDescriptor& field) {
   const bool has_control = text.find('\0') != std::string::npos || text.find('\n') != text.npos;
   if (text.empty() || has_control || (rule.is_name() && !is_name(text)) ||
       (rule.is_address() && !is_address(text))) {
-    return wrong(concat("found ", quoted(text), ", expected ", expectation(field)));
+    return wrong(concat("found ", in_quotes(text), ", expected ", expectation(field)));
   }
   return {};
 }

@@ -62,7 +62,7 @@ std::string list_of(const std::vector<std::string>& words, size_t shown) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, limits::quoted_text)) {
     out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);

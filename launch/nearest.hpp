@@ -20,6 +20,6 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
 std::string list_of(const std::vector<std::string>& words, size_t shown = 16);
 
 /// The text in quotes, control characters replaced, shortened if long: safe in a message.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace troupe::launch

@@ -1,42 +1,14 @@
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
 #include "launch/amounts.hpp"
 #include "launch/plan.hpp"
+#include "launch/text_table.hpp"
 
 namespace troupe::launch {
-namespace {
-
-using Row = std::vector<std::string>;
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
-  return out;
-}
-
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string to_table(const LaunchPlan& plan) {
-  std::vector<Row> rows = {{"PROCESS", "HOST", "ROLES", "MODEL", "THREADS", "KV", "PORT"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"PROCESS", "HOST", "ROLES", "MODEL", "THREADS", "KV", "PORT"}};
   for (const PlannedProcess& process : plan.processes) {
     rows.push_back({process.name, process.host, joined(process.roles),
                     process.model.empty() ? "-" : process.model, std::to_string(process.threads),
@@ -44,7 +16,7 @@ std::string to_table(const LaunchPlan& plan) {
                     process.port == 0 ? "chosen" : std::to_string(process.port)});
   }
   std::string out = concat("cluster ", plan.cluster, ", planned for host ", plan.host, "\n\n");
-  out += aligned(rows);
+  out += text_table(rows);
   for (const std::string& note : plan.notes) out += "\nnote: " + note;
   return plan.notes.empty() ? out : out + "\n";
 }

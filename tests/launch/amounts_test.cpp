@@ -46,7 +46,7 @@ TEST_CASE("the nearest name is one that was probably meant") {
   CHECK(nearest("", {"run"}).empty());
   CHECK(nearest("x", {"run"}).empty());
   CHECK(list_of({"a", "b", "c"}) == "a, b or c");
-  CHECK(quoted("a\nb") == "\"a?b\"");
+  CHECK(in_quotes("a\nb") == "\"a?b\"");
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// What a process of a cluster learns from its supervisor, and what it tells it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/result.hpp"
+#include "launch/certificates.hpp"
+#include "launch/plan.hpp"
+#include "schemas/manifest.pb.h"
+
+namespace troupe::launch {
+
+struct NodeStart {
+  v1::Manifest spec;  ///< the whole manifest, with absolute model paths
+  std::string manifest_digest;
+  std::string cluster;
+  PlannedProcess process;  ///< this one; `port` is the one to listen on, 0: any
+  uint64_t incarnation = 1;
+  std::string directory_host;
+  uint16_t directory_port = 0;    ///< 0 if this process runs the directory
+  CertificateFiles certificates;  ///< verified
+  std::filesystem::path run_dir;
+};
+
+/// For "node --run-dir DIR --name NAME". Errors: no such cluster or process, certificates that do
+/// not verify.
+Result<NodeStart> node_start(const std::filesystem::path& run_dir, const std::string& name);
+
+/// Tells the supervisor that this process answers on that port. Without a supervisor (no
+/// TROUPE_READY_FD) it does nothing.
+Status announce_ready(uint16_t port);
+
+}  // namespace troupe::launch

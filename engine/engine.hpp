@@ -1,5 +1,6 @@
 // One worker's engine: sequences in, deltas out, by the loop
-//   plan = engine.plan(); ticket = backend.submit(plan); outcome = engine.accept(backend.wait(ticket))
+//   plan = engine.plan(); ticket = backend.submit(plan); outcome =
+//   engine.accept(backend.wait(ticket))
 // It owns continuous batching, chunked prefill, prefix reuse, drafts and preemption, and knows
 // nothing of actors, text or networks.
 #pragma once
@@ -27,9 +28,9 @@ struct SequenceSpec {
   std::vector<int32_t> tokens;
   uint32_t num_prompt_tokens = 0;
   SamplingParams sampling;
-  kv::BlockName root;          ///< fingerprint and salt: start of the block chain
-  bool prefill_only = false;   ///< compute the full blocks of `tokens`, draw nothing, then finish
-  bool drafts = true;          ///< look up drafts in the sequence's own tokens
+  kv::BlockName root;         ///< fingerprint and salt: start of the block chain
+  bool prefill_only = false;  ///< compute the full blocks of `tokens`, draw nothing, then finish
+  bool drafts = true;         ///< look up drafts in the sequence's own tokens
 };
 
 enum class FinishReason : uint8_t { stop, length, prefilled, cancelled, failed };
@@ -38,14 +39,17 @@ const char* name(FinishReason reason);
 /// New output of one sequence.
 struct Delta {
   SequenceId sequence = 0;
-  uint32_t first_index = 0;           ///< index of draws[0] among the output tokens
+  uint32_t first_index = 0;  ///< index of draws[0] among the output tokens
   std::vector<Draw> draws;
-  uint32_t accepted_drafts = 0;       ///< how many of `draws` were drafted
-  std::optional<FinishReason> finish; ///< the sequence is gone from the engine
-  std::optional<Error> error;         ///< with finish = failed
+  uint32_t accepted_drafts = 0;        ///< how many of `draws` were drafted
+  std::optional<FinishReason> finish;  ///< the sequence is gone from the engine
+  std::optional<Error> error;          ///< with finish = failed
 };
 
-/// A full block of a sequence that now lies, indexed and checksummed, in the pool.
+/// A full block of a sequence that now lies, indexed and checksummed, in the pool: each block once,
+/// in order. For prefill_only all blocks, those that were cached or delivered included; for others
+/// those that the sequence computed. The page is safe from reuse while the sequence has it; who
+/// needs it longer must call pool.retain() before the next plan(), add() or expect_external().
 struct BlockReady {
   SequenceId sequence = 0;
   uint32_t block_index = 0;  ///< tokens [64 i, 64 i + 64) of the sequence
@@ -59,11 +63,11 @@ struct Outcome {
 };
 
 struct EngineLimits {
-  uint32_t running_max = 256;       ///< sequences in one step
-  uint32_t waiting_max = 4096;      ///< sequences admitted but not running
-  uint32_t chunk_tokens = 256;      ///< prefill tokens of one sequence in one step
-  uint32_t step_tokens_max = 512;   ///< tokens of one step
-  uint32_t draft_tokens_max = 8;    ///< drafts per sequence and step
+  uint32_t running_max = 256;      ///< sequences in one step
+  uint32_t waiting_max = 4096;     ///< sequences admitted but not running
+  uint32_t chunk_tokens = 256;     ///< prefill tokens of one sequence in one step
+  uint32_t step_tokens_max = 512;  ///< tokens of one step
+  uint32_t draft_tokens_max = 8;   ///< drafts per sequence and step
 };
 
 struct EngineStats {
@@ -83,7 +87,8 @@ class Engine {
   Result<SequenceId> add(SequenceSpec spec);
 
   /// Stops a sequence at once: everything that it held is free when this returns, except what a
-  /// running step still uses, which is free after accept(). No further delta names it.
+  /// running step still uses, which is free after accept(). No further delta names it. Copies into
+  /// pages of expect_external() must have stopped before. An unknown id is ignored, here and below.
   void cancel(SequenceId id);
 
   /// Ends a sequence because its text hit a stop string; like cancel, but its blocks stay indexed.
@@ -92,11 +97,11 @@ class Engine {
   // --- blocks that come from elsewhere -------------------------------------------------------
   /// Names of the full blocks that the sequence can take over: floor((n - 1) / 64) of them.
   const std::vector<kv::BlockName>& block_names(SequenceId id) const;
-  /// Leading blocks that are here already (matched at add()).
+  /// Leading blocks that are here already (matched at add(), or later while it waited).
   uint32_t num_cached_blocks(SequenceId id) const;
   /// Reserves pages for blocks [num_cached_blocks, end) and holds the sequence back until each was
   /// delivered or abandon_external() was called. Pages in block order; fewer than asked for (maybe
-  /// none) when the pool is short.
+  /// none, then it is not held back) when the pool is short; none for a sequence that runs already.
   std::vector<kv::PageId> expect_external(SequenceId id, uint32_t end);
   /// Block `block_index` was copied into its reserved page and verified; it is indexed now.
   void deliver_external(SequenceId id, uint32_t block_index);
@@ -106,9 +111,11 @@ class Engine {
   // --- the loop ------------------------------------------------------------------------------
   /// Something could run now.
   [[nodiscard]] bool has_work() const;
-  /// The next step; empty spans when nothing can run. At most one plan may be outstanding.
+  /// The next step; empty spans when nothing can run. At most one plan may be outstanding. A plan
+  /// without spans needs no backend: give accept() an empty result, for some outcomes need no step
+  /// (blocks that were cached, a sequence that does not fit any more).
   StepPlan plan();
-  /// Takes the result of the outstanding plan.
+  /// Takes the result of the outstanding plan. One that does not belong to it fails its sequences.
   Outcome accept(const StepResult& result);
   /// The outstanding plan failed as a whole: its sequences fail with `error`.
   Outcome reject(const Error& error);

@@ -15,8 +15,8 @@ StepPlan Engine::Impl::plan() {
   plan.step = ++step;
   StepBudget budget(step_tokens_max, limits.chunk_tokens,
                     {static_cast<uint32_t>(decoding.size()), prefill, step});
-  rotate(decoding, budget.decode_spans());
   const std::vector<Grant> chunks = grant_prefill(budget);
+  rotate(decoding, budget.take_decode_spans());
 
   plan.spans.reserve(decoding.size() + chunks.size());
   planned.reserve(decoding.size() + chunks.size());

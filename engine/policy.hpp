@@ -16,7 +16,7 @@ class StepBudget {
   };
 
   StepBudget(uint32_t step_tokens_max, uint32_t chunk_tokens, Demand demand)
-      : chunk_tokens_(chunk_tokens) {
+      : chunk_tokens_(chunk_tokens), decoding_(demand.decoding) {
     // Without a reserve, as many decoding sequences as tokens would starve every new prompt.
     uint32_t reserve = 0;
     if (demand.prefill) {
@@ -27,13 +27,17 @@ class StepBudget {
     left_ = step_tokens_max - decode_spans_;
   }
 
-  /// Decoding sequences that get their token in this step.
-  [[nodiscard]] uint32_t decode_spans() const { return decode_spans_; }
-  /// Tokens that are not given away yet.
+  /// Tokens that are neither given away nor kept for decoding.
   [[nodiscard]] uint32_t left() const { return left_; }
   /// Tokens of one sequence's prefill chunk when `remaining` are to be computed.
   uint32_t take_prefill(uint32_t remaining) { return take(std::min(remaining, chunk_tokens_)); }
-  /// Draft tokens for one decoding sequence that would verify `wanted`.
+  /// After prefill: decoding sequences that get their token in this step. What the prefill did not
+  /// take of its reserve is theirs.
+  uint32_t take_decode_spans() {
+    decode_spans_ += take(decoding_ - decode_spans_);
+    return decode_spans_;
+  }
+  /// Last: draft tokens for one decoding sequence that would verify `wanted`.
   uint32_t take_drafts(uint32_t wanted) { return take(wanted); }
 
  private:
@@ -44,6 +48,7 @@ class StepBudget {
   }
 
   uint32_t chunk_tokens_;
+  uint32_t decoding_;
   uint32_t decode_spans_ = 0;
   uint32_t left_ = 0;
 };

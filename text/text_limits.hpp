@@ -22,6 +22,9 @@ inline constexpr size_t template_bytes_max = size_t{1} << 20;
 /// Nesting of brackets, operators and blocks in a template's source, and of JSON values.
 inline constexpr int template_source_depth_max = 128;
 
+/// Height of an expression's tree: a + b + c + ... is as high as it has operators.
+inline constexpr int template_tree_height_max = 400;
+
 /// Nesting of macro calls and evaluated expressions while rendering.
 inline constexpr int template_depth_max = 256;
 
@@ -29,7 +32,7 @@ inline constexpr int template_depth_max = 256;
 inline constexpr int64_t template_fuel = 20'000'000;
 
 /// Values (strings and containers, in bytes) that one rendering may create in all.
-inline constexpr size_t template_memory_bytes_max = size_t{256} << 20;
+inline constexpr size_t template_memory_bytes_max = size_t{512} << 20;
 
 inline constexpr int64_t template_range_max = 100'000;
 

@@ -73,7 +73,6 @@ void Engine::Impl::end(SequenceId id, Ending how) {
   Sequence* s = find(id);
   if (s == nullptr) return;
   stalled = false;
-  untold.erase(id);
   if (!s->planned) {
     retire(*s);
     return;

@@ -63,10 +63,9 @@ void Engine::Impl::grow(Sequence& s) {
                   "ask for fewer tokens or give the pool more memory"));
     return;
   }
-  if (reserve(s, needed, Pressure::preempt)) return;
-  // With older sequences running, its own pages are the next ones to give. Alone it waits: what is
-  // missing is held by transfers and comes back.
-  if (running.size() > 1) preempt(s);
+  // Without a page it keeps its place and waits: older sequences end, transfers give theirs back.
+  // The oldest is never in this position because of the others, so somebody always goes on.
+  (void)reserve(s, needed, Pressure::preempt);
 }
 
 /// Keeps `spans` of the decoding sequences, in turn from step to step when that is not all.

@@ -10,42 +10,34 @@ constexpr float credit_max = 16.0f;
 constexpr uint32_t length_max = 64;
 }  // namespace
 
-size_t NgramTable::hash(const std::vector<int32_t>& tokens, uint32_t end) const {
-  uint64_t h = n_;
-  for (uint32_t i = end - n_; i < end; ++i) {
-    h = (h ^ static_cast<uint32_t>(tokens[i])) * 0x9E3779B97F4A7C15u;
+uint32_t NgramTable::tag(std::span<const int32_t> ngram) {
+  uint64_t h = ngram.size();
+  for (const int32_t token : ngram) {
+    h = (h ^ static_cast<uint32_t>(token)) * 0x9E3779B97F4A7C15u;
     h ^= h >> 29;
   }
-  return static_cast<size_t>(h);
+  return static_cast<uint32_t>(h);
 }
 
-bool NgramTable::equal(const std::vector<int32_t>& tokens, uint32_t a, uint32_t b) const {
-  for (uint32_t i = 1; i <= n_; ++i) {
-    if (tokens[a - i] != tokens[b - i]) return false;
+NgramTable::Slot& NgramTable::slot_of(uint32_t tag) {
+  const size_t mask = slots_.size() - 1;
+  size_t at = tag & mask;
+  while (slots_[at].end != 0 && slots_[at].tag != tag) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+uint32_t NgramTable::exchange(uint32_t tag, uint32_t end) {
+  if (2 * (used_ + 1) > slots_.size()) {
+    std::vector<Slot> old(std::max(slots_min, 2 * slots_.size()));
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.end != 0) slot_of(slot.tag) = slot;
+    }
   }
-  return true;
-}
-
-void NgramTable::grow(const std::vector<int32_t>& tokens) {
-  std::vector<uint32_t> old(std::max(slots_min, 2 * ends_.size()), 0);
-  old.swap(ends_);
-  const size_t mask = ends_.size() - 1;
-  for (const uint32_t end : old) {
-    if (end == 0) continue;
-    size_t slot = hash(tokens, end) & mask;
-    while (ends_[slot] != 0) slot = (slot + 1) & mask;
-    ends_[slot] = end;
-  }
-}
-
-uint32_t NgramTable::exchange(const std::vector<int32_t>& tokens, uint32_t end) {
-  if (2 * (used_ + 1) > ends_.size()) grow(tokens);
-  const size_t mask = ends_.size() - 1;
-  size_t slot = hash(tokens, end) & mask;
-  while (ends_[slot] != 0 && !equal(tokens, ends_[slot], end)) slot = (slot + 1) & mask;
-  const uint32_t previous = ends_[slot];
+  Slot& slot = slot_of(tag);
+  const uint32_t previous = slot.end;
   if (previous == 0) ++used_;
-  ends_[slot] = end;
+  slot = {tag, end};
   return previous;
 }
 
@@ -54,7 +46,8 @@ bool PromptLookup::feed(const std::vector<int32_t>& tokens, uint32_t count_max) 
   for (uint32_t i = 0; i < count_max && fed_ < size; ++i) {
     ++fed_;
     for (uint32_t n = 1; n <= n_max && n <= fed_; ++n) {
-      previous_[n - 1] = tables_[n - 1].exchange(tokens, fed_);
+      const auto ngram = std::span(tokens).subspan(fed_ - n, n);
+      previous_[n - 1] = tables_[n - 1].exchange(NgramTable::tag(ngram), fed_);
     }
   }
   return fed_ == size;

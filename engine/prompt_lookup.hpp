@@ -5,28 +5,31 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace troupe::engine {
 
-/// For every n-gram of a token list, where it ended last. Open addressing over positions; the
-/// n-grams themselves are compared in the token list.
+/// Where an n-gram ended last, by a 32-bit tag of the n-gram. Two n-grams of one tag are taken for
+/// one: that costs a wrong draft now and then, and saves looking at the tokens (a cache miss).
 class NgramTable {
  public:
-  explicit NgramTable(uint32_t n) : n_(n) {}
+  static uint32_t tag(std::span<const int32_t> ngram);
 
-  /// Notes that an n-gram ends before `end` (end >= n) and returns the end of its previous
+  /// Notes that the n-gram of `tag` ends before `end` (> 0) and returns the end of its previous
   /// occurrence, 0 when there was none.
-  uint32_t exchange(const std::vector<int32_t>& tokens, uint32_t end);
+  uint32_t exchange(uint32_t tag, uint32_t end);
 
  private:
-  [[nodiscard]] size_t hash(const std::vector<int32_t>& tokens, uint32_t end) const;
-  [[nodiscard]] bool equal(const std::vector<int32_t>& tokens, uint32_t a, uint32_t b) const;
-  void grow(const std::vector<int32_t>& tokens);
+  struct Slot {
+    uint32_t tag = 0;
+    uint32_t end = 0;  ///< 0: free
+  };
 
-  uint32_t n_;
+  Slot& slot_of(uint32_t tag);
+
   size_t used_ = 0;
-  std::vector<uint32_t> ends_;  ///< 0: free; size is a power of two
+  std::vector<Slot> slots_;  ///< open addressing; size is a power of two
 };
 
 class PromptLookup {
@@ -54,7 +57,7 @@ class PromptLookup {
     uint32_t length;  ///< tokens to draft next; follows what was accepted
   };
 
-  std::array<NgramTable, n_max> tables_{NgramTable(1), NgramTable(2), NgramTable(3)};
+  std::array<NgramTable, n_max> tables_;
   std::array<Level, n_max> levels_{Level{0.003f, 0.0f, 1}, Level{0.006f, 1.0f, 1},
                                    Level{0.011f, 2.0f, 2}};
   std::array<uint32_t, n_max> previous_{};  ///< end of the newest n-gram's last occurrence

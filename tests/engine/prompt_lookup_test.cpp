@@ -12,11 +12,12 @@ namespace {
 TEST_CASE("the table finds where an n-gram ended before, as a plain map does") {
   const std::vector<int32_t> tokens = testing::sim_tokens(3000, 1, 9);
   for (uint32_t n = 1; n <= 3; ++n) {
-    NgramTable table(n);
+    NgramTable table;
     std::map<std::vector<int32_t>, uint32_t> expected;
     for (uint32_t end = n; end <= tokens.size(); ++end) {
-      uint32_t& previous = expected[{tokens.begin() + (end - n), tokens.begin() + end}];
-      REQUIRE(table.exchange(tokens, end) == previous);
+      const std::vector<int32_t> ngram(tokens.begin() + (end - n), tokens.begin() + end);
+      uint32_t& previous = expected[ngram];
+      REQUIRE(table.exchange(NgramTable::tag(ngram), end) == previous);
       previous = end;
     }
   }

@@ -112,6 +112,11 @@ TEST_CASE("a block is told to others that compute it as well") {
   REQUIRE(output.blocks.size() == 3);
   CHECK(output.blocks[2].block_index == 2);
   CHECK(world.events.last_number() == 3);
+  // Who found one of them in the index tells only the others, which have other tokens.
+  const SequenceId second = world.add(sim_spec(sim_tokens(100, 2), 100, 77));
+  world.run();
+  REQUIRE(world.outputs[second].blocks.size() == 2);
+  CHECK(world.outputs[second].blocks[0].block_index == 1);
 }
 
 TEST_CASE("different roots share nothing") {

@@ -70,7 +70,8 @@ TEST_CASE("the run directory is private, or refused") {
   REQUIRE(::stat(made->path().c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0700);
   CHECK(RunDirectory::find("c").ok());
-  CHECK(RunDirectory::find("cc").error().message().find("did you mean \"c\"?") !=
+  REQUIRE(RunDirectory::make("quickstart").ok());
+  CHECK(RunDirectory::find("quikstart").error().message().find("did you mean \"quickstart\"?") !=
         std::string::npos);
   CHECK_FALSE(RunDirectory::make("../c").ok());
   CHECK_FALSE(RunDirectory::make("").ok());

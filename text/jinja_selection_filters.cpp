@@ -24,10 +24,15 @@ std::string name_argument(const Arguments& arguments, size_t i, const char* what
   return arguments.positional[i].as_string();
 }
 
+/// As in Jinja, these filters take whatever is false, none too, for an empty sequence.
+std::vector<Value> items_of(Rendering& r, const Value& input) {
+  return input.truth() ? iterate(r.budget(), input) : std::vector<Value>();
+}
+
 Value map_attribute(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("map", arguments, {"attribute", "default"});
   std::vector<Value> values;
-  for (const Value& item : iterate(r.budget(), input)) {
+  for (const Value& item : items_of(r, input)) {
     Value value = at_path(r.budget(), item, bound.need(0));
     if (value.is(Kind::undefined) && bound.has(1)) value = bound.at(1);
     values.push_back(std::move(value));
@@ -40,7 +45,7 @@ Value map(Rendering& r, const Value& input, const Arguments& arguments) {
   const std::string name = name_argument(arguments, 0, "filter of map");
   const Arguments rest = rest_of(arguments, 1);
   std::vector<Value> values;
-  for (const Value& item : iterate(r.budget(), input)) values.push_back(r.filter(name, item, rest));
+  for (const Value& item : items_of(r, input)) values.push_back(r.filter(name, item, rest));
   return Value::sequence(std::move(values), Flavour::generator);
 }
 
@@ -52,7 +57,7 @@ Value select(Rendering& r, const Value& input, const Arguments& arguments, bool 
   const std::string name = has_test ? name_argument(arguments, skip, "test of select") : "";
   const Arguments rest = has_test ? rest_of(arguments, skip + 1) : Arguments{};
   std::vector<Value> kept;
-  for (const Value& item : iterate(r.budget(), input)) {
+  for (const Value& item : items_of(r, input)) {
     const Value value = by_attribute ? at_path(r.budget(), item, arguments.positional[0]) : item;
     const bool passes = has_test ? r.test(name, value, rest) : value.truth();
     if (passes == wanted) kept.push_back(item);

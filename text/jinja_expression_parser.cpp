@@ -1,47 +1,9 @@
+// Operators, postfixes, filters and tests.
 #include <algorithm>
-#include <charconv>
 
-#include "text/jinja_error.hpp"
-#include "text/jinja_parser.hpp"
-#include "text/text_limits.hpp"
+#include "text/jinja_parser_nodes.hpp"
 
 namespace troupe::text::jinja {
-
-template <class Node>
-ExpressionPtr Parser::make(int line, Node node, int height) {
-  if (height >= limits::template_tree_height_max) {
-    throw Failure{Code::invalid_argument,
-                  concat("an expression has more than ", limits::template_tree_height_max,
-                         " operations in a row"),
-                  line};
-  }
-  return std::make_unique<Expression>(Expression{line, height + 1, std::move(node)});
-}
-
-namespace {
-
-int height(const ExpressionPtr& e) {
-  return e == nullptr ? 0 : e->height;
-}
-
-template <class... Rest>
-int height(const ExpressionPtr& e, const Rest&... rest) {
-  return std::max(height(e), height(rest...));
-}
-
-int height(const std::vector<ExpressionPtr>& list) {
-  int highest = 0;
-  for (const ExpressionPtr& e : list) highest = std::max(highest, e->height);
-  return highest;
-}
-
-int height(const CallArguments& arguments) {
-  int highest = height(arguments.positional);
-  for (const auto& [name, value] : arguments.named) highest = std::max(highest, value->height);
-  return highest;
-}
-
-}  // namespace
 
 ExpressionPtr Parser::parse_expression() {
   const Nested nested(*this);
@@ -213,97 +175,6 @@ ExpressionPtr Parser::parse_unary(bool with_filters) {
   }
   value = parse_postfix(std::move(value));
   return with_filters ? parse_filters(std::move(value)) : std::move(value);
-}
-
-ExpressionPtr Parser::parse_primary() {
-  const Token& token = current();
-  const auto literal = [&](Value value) { return make(token.line, Literal{std::move(value)}, 0); };
-  switch (token.kind) {
-    case TokenKind::name:
-      return parse_constant_or_name();
-    case TokenKind::string: {
-      std::string joined;
-      const int line = token.line;
-      while (is(TokenKind::string)) joined += tokens_[at_++].text;
-      return make(line, Literal{Value::string(std::move(joined))}, 0);
-    }
-    case TokenKind::integer: {
-      int64_t value = 0;
-      const char* end = token.text.data() + token.text.size();
-      if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
-        unexpected("an integer of at most 64 bits");
-      }
-      ++at_;
-      return literal(Value::integer(value));
-    }
-    case TokenKind::real: {
-      double value = 0;
-      const char* end = token.text.data() + token.text.size();
-      if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
-        unexpected("a number within the range of a double");
-      }
-      ++at_;
-      return literal(Value::real(value));
-    }
-    default:
-      break;
-  }
-  if (is_symbol("(")) return parse_parenthesis();
-  if (is_symbol("[")) return parse_list();
-  if (is_symbol("{")) return parse_dict();
-  unexpected("an expression");
-}
-
-ExpressionPtr Parser::parse_constant_or_name() {
-  const int line = current().line;
-  const std::string name = take_name("a name");
-  if (name == "true" || name == "True") return make(line, Literal{Value::boolean(true)}, 0);
-  if (name == "false" || name == "False") return make(line, Literal{Value::boolean(false)}, 0);
-  if (name == "none" || name == "None") return make(line, Literal{Value::none()}, 0);
-  return make(line, Name{name}, 0);
-}
-
-ExpressionPtr Parser::parse_parenthesis() {
-  const int line = current().line;
-  expect_symbol("(");
-  if (skip_symbol(")")) return make(line, SequenceExpression{Flavour::tuple, {}}, 0);
-  ExpressionPtr inner = parse_tuple(true);
-  expect_symbol(")");
-  return inner;
-}
-
-ExpressionPtr Parser::parse_list() {
-  const int line = current().line;
-  expect_symbol("[");
-  SequenceExpression list{Flavour::list, {}};
-  while (!skip_symbol("]")) {
-    if (!list.items.empty()) {
-      expect_symbol(",");
-      if (skip_symbol("]")) break;
-    }
-    list.items.push_back(parse_expression());
-  }
-  const int h = height(list.items);
-  return make(line, std::move(list), h);
-}
-
-ExpressionPtr Parser::parse_dict() {
-  const int line = current().line;
-  expect_symbol("{");
-  DictExpression dict;
-  int h = 0;
-  while (!skip_symbol("}")) {
-    if (!dict.items.empty()) {
-      expect_symbol(",");
-      if (skip_symbol("}")) break;
-    }
-    ExpressionPtr key = parse_expression();
-    expect_symbol(":");
-    ExpressionPtr value = parse_expression();
-    h = std::max(h, height(key, value));
-    dict.items.emplace_back(std::move(key), std::move(value));
-  }
-  return make(line, std::move(dict), h);
 }
 
 ExpressionPtr Parser::parse_postfix(ExpressionPtr object) {

@@ -12,7 +12,9 @@ namespace {
 bool equal_dicts(Budget& budget, const Dict& a, const Dict& b) {
   if (a.items.size() != b.items.size()) return false;
   for (const auto& [key, value] : a.items) {
-    const auto same_key = [&](const auto& item) { return equal(budget, item.first, key); };
+    const auto same_key = [&, &wanted = key](const auto& item) {
+      return equal(budget, item.first, wanted);
+    };
     const auto found = std::find_if(b.items.begin(), b.items.end(), same_key);
     if (found == b.items.end() || !equal(budget, found->second, value)) return false;
   }

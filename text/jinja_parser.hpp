@@ -15,7 +15,7 @@ namespace troupe::text::jinja {
 Block parse(std::string_view source);
 
 /// The parser's two halves share this: jinja_parser.cpp has the statements,
-/// jinja_expression_parser.cpp the expressions.
+/// jinja_expression_parser.cpp and jinja_primary_parser.cpp the expressions.
 class Parser {
  public:
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}

@@ -239,7 +239,9 @@ void Rendering::bind_parameters(const Macro& macro, const Arguments& arguments) 
          " arguments, ", arguments.positional.size(), " given");
   }
   for (const auto& [name, value] : arguments.named) {
-    const auto is_it = [&](const Parameter& parameter) { return parameter.name == name; };
+    const auto is_it = [&wanted = name](const Parameter& parameter) {
+      return parameter.name == wanted;
+    };
     const auto& all = definition.parameters;
     const auto found = std::find_if(all.begin(), all.end(), is_it);
     if (name == "caller" && found == all.end()) {

@@ -166,7 +166,7 @@ void set_defaults(Message& out) {
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       set_defaults(*out.GetReflection()->MutableMessage(&out, &field));
     } else if (!rule_of(field).fallback().empty()) {
-      YamlNode node{.kind = YamlNode::Kind::scalar, .at = {}};
+      YamlNode node(YamlNode::Kind::scalar, Position());
       node.text = rule_of(field).fallback();
       // A default that its own rule refuses shows in the tests, which read each of them.
       if (!read_value(node, field, out).ok()) std::abort();

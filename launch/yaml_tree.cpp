@@ -29,7 +29,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
-    add({.kind = YamlNode::Kind::null, .at = position(mark)});
+    add(YamlNode(YamlNode::Kind::null, position(mark)));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     fail(mark, "an alias (*name) is not allowed, expected the value itself");
@@ -44,8 +44,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
     const bool is_quoted = tag == "!";
     const bool is_null = !is_quoted && (value.empty() || value == "~" || value == "null");
-    YamlNode node{.kind = is_null ? YamlNode::Kind::null : YamlNode::Kind::scalar,
-                  .at = position(mark)};
+    YamlNode node(is_null ? YamlNode::Kind::null : YamlNode::Kind::scalar, position(mark));
     node.text = value;
     node.is_quoted = is_quoted;
     add(std::move(node));
@@ -87,7 +86,7 @@ class TreeBuilder : public YAML::EventHandler {
       fail(mark, concat("nested deeper than ", limits::manifest_depth, " levels"));
     }
     if (problem_) return;
-    frames_.push_back({YamlNode{.kind = kind, .at = position(mark)}, std::nullopt});
+    frames_.push_back({YamlNode(kind, position(mark)), std::nullopt});
   }
   void close() {
     if (problem_ || frames_.empty()) return;

@@ -22,12 +22,15 @@ struct YamlNode {
   enum class Kind { null, scalar, list, map };
   struct Entry;
 
+  YamlNode() = default;
+  YamlNode(Kind k, Position position) : kind(k), at(position) {}
+
   Kind kind = Kind::null;
   Position at;
-  std::string text{};      ///< scalar
+  std::string text;        ///< scalar
   bool is_quoted = false;  ///< scalar in quotes: text, whatever it looks like
-  std::vector<YamlNode> list{};
-  std::vector<Entry> map{};  ///< in the order written; duplicate keys are kept
+  std::vector<YamlNode> list;
+  std::vector<Entry> map;  ///< in the order written; duplicate keys are kept
 };
 
 struct YamlNode::Entry {

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -71,20 +72,26 @@ class FakeCluster {
     return found == nullptr ? ProcessState{} : *found;
   }
 
-  /// How many processes anywhere run this cluster's script.
-  [[nodiscard]] int running() const {
-    int count = 0;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-      if (read(entry.path() / "cmdline").find((folder_.path() / "child.sh").string()) !=
-          std::string::npos) {
-        ++count;
-      }
-    }
-    return count;
-  }
+  /// How many processes anywhere run this cluster's script, those included that a shell has forked
+  /// and that have not yet become another program.
+  [[nodiscard]] int running() const { return count(false); }
+
+  /// Only those that the supervisor started: each leads a process group.
+  [[nodiscard]] int leaders() const { return count(true); }
 
  private:
+  [[nodiscard]] int count(bool is_leaders_only) const {
+    const std::string script = (folder_.path() / "child.sh").string();
+    int found = 0;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+      if (read(entry.path() / "cmdline").find(script) == std::string::npos) continue;
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (!is_leaders_only || ::getpgid(pid) == pid) ++found;
+    }
+    return found;
+  }
+
   TemporaryFolder folder_;
 };
 

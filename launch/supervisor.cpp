@@ -249,6 +249,10 @@ void Supervisor::fail_start(const Held& held) {
 
 void Supervisor::stop(const std::string& why) {
   if (is_stopping_) return;
+  if (options_.report && exit_status_ == 0) {
+    exit_status_ = 1;
+    tell("failed\nstopped before the cluster was ready: " + why);
+  }
   is_stopping_ = true;
   is_changed_ = true;
   options_.state.phase = Phase::stopping;

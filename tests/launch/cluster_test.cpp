@@ -194,6 +194,21 @@ TEST_CASE("whoever interrupts a start leaves nothing behind") {
   }
 }
 
+TEST_CASE("a cluster can be stopped while it starts") {
+  const FakeCluster cluster("exec sleep 1000");
+  const pid_t starter = ::fork();
+  if (starter == 0) {
+    const auto report = up(cluster.options());
+    ::_exit(!report.ok() && report.error().what.find("stopped before") == 0 ? 4 : 5);
+  }
+  REQUIRE(eventually([&] { return cluster.process("head").id.pid != 0; }));
+  CHECK(down("fake").ok());
+  int how = 0;
+  REQUIRE(::waitpid(starter, &how, 0) == starter);
+  CHECK(WEXITSTATUS(how) == 4);
+  CHECK(cluster.running() == 0);
+}
+
 TEST_CASE("a port that is taken") {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/concat.hpp"
+#include "transport/limits.hpp"
 
 namespace troupe::transport {
 
@@ -56,11 +57,15 @@ Environment shared_memory_environment() {
 
 Environment tcp_environment(std::string_view device) {
   // UCX's own keepalive keeps the kernel's from noticing a cut link, so it is as good as off.
-  return {{"UCX_TLS", "tcp,self"},        {"UCX_NET_DEVICES", std::string(device)},
-          {"UCX_TCP_PUT_ENABLE", "n"},    {"UCX_KEEPALIVE_INTERVAL", "1000s"},
-          {"UCX_TCP_KEEPIDLE", "1s"},     {"UCX_TCP_KEEPINTVL", "1s"},
-          {"UCX_TCP_KEEPCNT", "3"},       {"UCX_TCP_TX_SEG_SIZE", "256K"},
-          {"UCX_TCP_RX_SEG_SIZE", "256K"}};
+  return {{"UCX_TLS", "tcp,self"},
+          {"UCX_NET_DEVICES", std::string(device)},
+          {"UCX_TCP_PUT_ENABLE", "n"},
+          {"UCX_KEEPALIVE_INTERVAL", "1000s"},
+          {"UCX_TCP_KEEPIDLE", "1s"},
+          {"UCX_TCP_KEEPINTVL", "1s"},
+          {"UCX_TCP_KEEPCNT", "3"},
+          {"UCX_TCP_TX_SEG_SIZE", std::to_string(limits::tcp_segment_bytes)},
+          {"UCX_TCP_RX_SEG_SIZE", std::to_string(limits::tcp_segment_bytes)}};
 }
 
 Result<std::string> device_of_address(const std::string& address) {

@@ -28,7 +28,7 @@ struct FrameHead {
 /// Receiver to source: send me this page. The payload is the receiver's worker address.
 struct WantFrame {
   FrameHead head;
-  uint64_t generation = 0;  ///< counts the receiver's endpoints to this source
+  uint64_t generation = 0;  ///< number of the receiver's endpoint, never used again
   uint64_t block_bytes = 0;
   uint32_t page = 0;
   uint32_t piece_bytes = 0;

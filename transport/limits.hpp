@@ -16,11 +16,14 @@ inline constexpr size_t rkey_bytes_max = 256;
 /// One block of a pool.
 inline constexpr size_t block_bytes_max = size_t{1} << 30;
 
-/// A piece of a block: one active message over TCP (256 KiB to 1 MiB is where its speed levels
-/// off), one get over shared memory (small enough that the checksum still finds it in the cache).
-inline constexpr uint32_t tcp_piece_bytes = 512 * 1024;
+/// A piece of a block over TCP: one active message in one segment of UCX, so that UCX does not
+/// gather it in a buffer of its own first.
+inline constexpr uint32_t tcp_piece_bytes = 256 * 1024;
 inline constexpr uint32_t tcp_piece_bytes_min = 64 * 1024;
 inline constexpr uint32_t tcp_piece_bytes_max = 1024 * 1024;
+/// UCX_TCP_TX_SEG_SIZE and UCX_TCP_RX_SEG_SIZE: a piece, our header and UCX's.
+inline constexpr uint32_t tcp_segment_bytes = tcp_piece_bytes + 4096;
+/// A piece over shared memory: one get, small enough that the checksum still finds it in the cache.
 inline constexpr size_t shm_piece_bytes = 256 * 1024;
 
 /// Pieces that a source has under way to one receiver; more do not go faster.
@@ -29,6 +32,8 @@ inline constexpr uint32_t pieces_in_flight_max = 4;
 inline constexpr uint32_t wants_in_flight_max = 16;
 /// Wants that a source queues for one receiver before it refuses.
 inline constexpr size_t wants_queued_max = 64;
+/// Wants that arrive in one round of progress.
+inline constexpr size_t wants_arrived_max = 4096;
 /// Receivers that a source keeps endpoints to.
 inline constexpr size_t receivers_max = 1024;
 /// Pieces read over shared memory before the other worker gets its turn.
@@ -38,8 +43,8 @@ inline constexpr int shm_pieces_per_turn = 4;
 inline constexpr size_t reads_max = size_t{1} << 20;
 
 inline constexpr TimeUs connect_timeout_us = 5'000'000;
-/// How long a cancelled read waits for pieces that are being received before its endpoint is
-/// closed by force (nothing else makes UCX let go of a posted buffer).
+/// How long a cancelled read waits for gets that UCX has queued before its endpoint is closed by
+/// force (nothing else makes UCX let go of a page).
 inline constexpr TimeUs cancel_grace_us = 1'000'000;
 /// After a forced close, requests end within microseconds; beyond this we stop waiting for them.
 inline constexpr TimeUs close_grace_us = 1'000'000;
@@ -53,5 +58,13 @@ inline constexpr int sleep_ms_max = 100;
 /// A UCX key of memory that can be read directly is 25 bytes or more; one that is emulated by
 /// messages is 10 to 12.
 inline constexpr size_t direct_rkey_bytes_min = 20;
+
+/// A session's lease: how long it lives without a word from the other end; heartbeats go out three
+/// times as often.
+inline constexpr TimeUs lease_us = 10'000'000;
+/// Reads of one session at one time.
+inline constexpr uint32_t session_reads_max = 32;
+/// Blocks of one session: 4 M tokens in blocks of 64.
+inline constexpr uint32_t session_blocks_max = 65536;
 
 }  // namespace troupe::transport::limits

@@ -55,7 +55,7 @@ void Receiver::read(PeerId peer_id, const ReadRequest& request, TimeUs started, 
   read->deadline = deadline;
   read->done = std::move(done);
   read->pieces_left = num_pieces(pool_.block_bytes, piece_bytes(peer.path));
-  read->pieces.assign(read->pieces_left, missing);
+  read->pieces.assign(read->pieces_left, 0);
   deadlines_.emplace(deadline, read->id);
   auto& queue = peer.waiting[request.session_token];
   if (queue.empty()) peer.turns.push_back(request.session_token);
@@ -89,12 +89,12 @@ Receiver::Read* Receiver::next_waiting(Peer& peer) {
 }
 
 void Receiver::piece_arrived(Read& read, uint64_t index) {
-  read.pieces[index] = here;
+  read.pieces[index] = 1;
   --read.pieces_left;
   const uint32_t step = piece_bytes(read.path);
   const std::byte* page = pool_.page(read.request.local_page);
   // While the piece is still in the cache; pieces that overtook others wait for them.
-  while (read.checked < read.pieces.size() && read.pieces[read.checked] == here) {
+  while (read.checked < read.pieces.size() && read.pieces[read.checked] != 0) {
     const uint64_t offset = read.checked * step;
     read.crc = crc32c({page + offset, piece_length(pool_.block_bytes, step, offset)}, read.crc);
     ++read.checked;
@@ -113,11 +113,6 @@ void Receiver::piece_arrived(Read& read, uint64_t index) {
     return;
   }
   finish(read, ReadDone{read.path, pool_.block_bytes, now_us() - read.started});
-}
-
-void Receiver::piece_failed(Read& read, uint64_t index, Error why) {
-  read.pieces[index] = missing;
-  give_up(read, std::move(why));
 }
 
 void Receiver::give_up(Read& read, Error why) {
@@ -147,6 +142,12 @@ void Receiver::finish(Read& read, Result<ReadDone> result) {
   reads_.erase(read.id);
 }
 
+void Receiver::set_deadline(Read& read, TimeUs deadline) {
+  deadlines_.erase({read.deadline, read.id});
+  read.deadline = deadline;
+  deadlines_.emplace(deadline, read.id);
+}
+
 void Receiver::cancel_session(uint64_t token) {
   std::vector<Read*> ours;
   for (auto& [id, read] : reads_) {
@@ -154,11 +155,7 @@ void Receiver::cancel_session(uint64_t token) {
   }
   const TimeUs latest = now_us() + limits::cancel_grace_us;
   for (Read* read : ours) {
-    if (read->posted > 0 && read->deadline > latest) {
-      deadlines_.erase({read->deadline, read->id});
-      read->deadline = latest;
-      deadlines_.emplace(read->deadline, read->id);
-    }
+    if (read->posted > 0 && read->deadline > latest) set_deadline(*read, latest);
     give_up(*read, error(Code::cancelled, "the session was cancelled"));
   }
 }

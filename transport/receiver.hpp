@@ -62,14 +62,13 @@ class Receiver {
     TimeUs deadline = 0;
     ReadCallback done;
     bool moving = false;  ///< counted in Peer::moving
-    uint32_t posted = 0;  ///< operations of UCX that may still write the page
+    uint32_t posted = 0;  ///< gets that may still write the page
     uint64_t pieces_left = 0;
-    std::vector<uint8_t> pieces;  ///< PieceState
+    std::vector<uint8_t> pieces;  ///< 1: here
     uint64_t checked = 0;         ///< pieces that `crc` covers, from the first on
     uint32_t crc = 0;
     std::optional<Error> verdict;  ///< set: it only waits for `posted` to become 0
   };
-  enum PieceState : uint8_t { missing, posted, here };
 
   struct Peer {
     Address address;
@@ -77,6 +76,7 @@ class Receiver {
     std::unique_ptr<Endpoint> endpoint;  ///< null: made by the next read
     ucp_rkey_h rkey = nullptr;
     uint64_t generation = 0;
+    TimeUs last_heard = 0;  ///< over TCP
     uint32_t moving = 0;
     /// Sessions take turns, so that a long one does not delay the others.
     std::deque<uint64_t> turns;
@@ -93,6 +93,7 @@ class Receiver {
     bool finished = false;
     ucs_status_t status = UCS_INPROGRESS;
   };
+  /// A get that UCX queued.
   struct Piece {
     Receiver* receiver;
     ReadId read;
@@ -105,9 +106,9 @@ class Receiver {
   Read* find(ReadId id);
   Read* next_waiting(Peer& peer);
   void piece_arrived(Read& read, uint64_t index);
-  void piece_failed(Read& read, uint64_t index, Error why);
   void give_up(Read& read, Error why);
   void finish(Read& read, Result<ReadDone> result);
+  void set_deadline(Read& read, TimeUs deadline);
   void copy_same_process(Read& read);
   // receiver_peers.cpp: endpoints and what happens when they fail
   Status open(Peer& peer);
@@ -123,8 +124,7 @@ class Receiver {
   void get_piece(Peer& peer, Read& read, uint64_t index);
   // receiver_tcp.cpp
   void want(Peer& peer, Read& read);
-  ucs_status_t on_data(std::span<const std::byte> header, void* data, size_t bytes,
-                       bool rendezvous);
+  void on_data(std::span<const std::byte> header, const void* data, size_t bytes);
   void on_refused(std::span<const std::byte> header);
 
   UcxWorker* shm_;
@@ -133,6 +133,7 @@ class Receiver {
   const PoolView& pool_;
   Counters& counters_;
   bool stopped_ = false;
+  uint64_t last_generation_ = 0;
   ReadId next_read_ = 1;
   std::unordered_map<PeerId, Peer> peers_;
   std::unordered_map<ReadId, std::unique_ptr<Read>> reads_;

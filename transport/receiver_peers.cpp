@@ -33,7 +33,7 @@ Status Receiver::open(Peer& peer) {
   UcxWorker& worker = direct ? *shm_ : *tcp_;
   TROUPE_ASSIGN(peer.endpoint,
                 worker.connect(direct ? peer.address.shm_worker : peer.address.tcp_worker));
-  ++peer.generation;
+  peer.generation = ++last_generation_;
   if (!direct) return {};
   const ucs_status_t status =
       ucp_ep_rkey_unpack(peer.endpoint->handle, peer.address.pool.rkey.data(), &peer.rkey);
@@ -61,11 +61,7 @@ void Receiver::fail_peer(Peer& peer, PeerId id, const Error& why) {
   }
   const TimeUs latest = now_us() + limits::close_grace_us;
   for (Read* read : ours) {
-    if (read->posted > 0 && read->deadline > latest) {
-      deadlines_.erase({read->deadline, read->id});
-      read->deadline = latest;
-      deadlines_.emplace(read->deadline, read->id);
-    }
+    if (read->posted > 0 && read->deadline > latest) set_deadline(*read, latest);
     give_up(*read, why);
   }
 }
@@ -81,30 +77,31 @@ void Receiver::handle_down() {
 void Receiver::handle_deadlines(TimeUs now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Read& read = *reads_.at(deadlines_.begin()->second);
-    if (read.posted == 0) {
-      give_up(read, error(Code::timeout,
-                          concat("page ", read.request.remote_page, " did not arrive within ",
-                                 (now - read.started) / 1000, " ms")));
-      continue;
-    }
-    const auto found = peers_.find(read.peer);
-    if (found != peers_.end() && found->second.endpoint != nullptr) {
-      // Only a forced close makes UCX let go of buffers; it ends the other reads of this peer too.
-      if (!read.verdict) {
-        read.verdict = error(Code::timeout,
-                             concat("page ", read.request.remote_page, " stopped arriving; waited ",
+    const auto peer = peers_.find(read.peer);
+    const bool linked = peer != peers_.end() && peer->second.endpoint != nullptr;
+    const bool silent =
+        linked && read.moving && read.path == Path::tcp && peer->second.last_heard <= read.started;
+    const bool stuck = read.posted > 0 && linked;
+    const Error late =
+        error(Code::timeout, concat("page ", read.request.remote_page, " did not arrive within ",
                                     (now - read.started) / 1000, " ms"));
-      }
-      deadlines_.erase({read.deadline, read.id});
-      read.deadline = now + limits::close_grace_us;
-      deadlines_.emplace(read.deadline, read.id);
-      fail_peer(found->second, found->first,
-                error(Code::unavailable, "the link to the peer was closed because it stalled"));
-      continue;
+    if (read.posted > 0 && !linked) {
+      log_warning("transport", "UCX did not end a get after its endpoint was closed");
+      read.posted = 0;
     }
-    log_warning("transport", "UCX did not end a request after its endpoint was closed");
-    read.posted = 0;
-    give_up(read, error(Code::timeout, "the read did not end"));
+    if (read.posted == 0) {
+      give_up(read, late);
+    } else {
+      // Only a forced close makes UCX let go of the page.
+      if (!read.verdict) read.verdict = late;
+      set_deadline(read, now + limits::close_grace_us);
+    }
+    // A link that was silent all the time is cut or dead: the next read makes a new one.
+    if (linked && (silent || stuck)) {
+      fail_peer(peer->second, peer->first,
+                error(Code::unavailable,
+                      "the link to the peer was closed because it was silent or stuck"));
+    }
   }
 }
 

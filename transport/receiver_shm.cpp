@@ -97,8 +97,7 @@ void Receiver::get_piece(Peer& peer, Read& read, uint64_t index) {
     if (status == UCS_OK) {
       ended->receiver->piece_arrived(*target, ended->index);
     } else {
-      ended->receiver->piece_failed(*target, ended->index,
-                                    ucx_error(Code::unavailable, "a get failed", status));
+      ended->receiver->give_up(*target, ucx_error(Code::unavailable, "a get failed", status));
     }
   };
   const ucs_status_ptr_t request =
@@ -110,8 +109,7 @@ void Receiver::get_piece(Peer& peer, Read& read, uint64_t index) {
   } else if (request == nullptr) {
     piece_arrived(read, index);
   } else {
-    piece_failed(read, index,
-                 ucx_error(Code::unavailable, "a get failed", UCS_PTR_STATUS(request)));
+    give_up(read, ucx_error(Code::unavailable, "a get failed", UCS_PTR_STATUS(request)));
   }
 }
 

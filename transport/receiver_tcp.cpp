@@ -1,6 +1,5 @@
-// TCP: a want goes out, pieces come back as active messages into the page.
+// TCP: a want goes out, pieces come back as active messages and are copied into the page.
 #include <cstring>
-#include <utility>
 
 #include "base/concat.hpp"
 #include "base/crc32c.hpp"
@@ -49,10 +48,13 @@ Status Receiver::listen() {
   TROUPE_TRY(tcp_->handle_messages(
       static_cast<unsigned>(FrameKind::data),
       [](void* self, const void* header, size_t header_bytes, void* data, size_t data_bytes,
-         const ucp_am_recv_param_t* param) {
-        const bool rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-        return static_cast<Receiver*>(self)->on_data(header_of(header, header_bytes), data,
-                                                     data_bytes, rendezvous);
+         const ucp_am_recv_param_t* param) -> ucs_status_t {
+        // Never by rendezvous: a buffer posted to UCX cannot be taken back, not even by closing
+        // the endpoint, so a peer that stops in mid piece could write a page that has a new owner.
+        const bool here = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+        static_cast<Receiver*>(self)->on_data(header_of(header, here ? header_bytes : 0), data,
+                                              data_bytes);
+        return UCS_OK;
       },
       this));
   return tcp_->handle_messages(
@@ -100,8 +102,7 @@ void Receiver::want(Peer& peer, Read& read) {
   }
 }
 
-ucs_status_t Receiver::on_data(std::span<const std::byte> header, void* data, size_t bytes,
-                               bool rendezvous) {
+void Receiver::on_data(std::span<const std::byte> header, const void* data, size_t bytes) {
   const auto frame = parse_data(header);
   Read* read = frame ? find(frame->head.request) : nullptr;
   const auto peer = read != nullptr ? peers_.find(read->peer) : peers_.end();
@@ -112,50 +113,13 @@ ucs_status_t Receiver::on_data(std::span<const std::byte> header, void* data, si
       frame->head.token != read->request.session_token || frame->offset % step != 0 ||
       frame->offset >= pool_.block_bytes || frame->length != bytes ||
       bytes != piece_length(pool_.block_bytes, step, frame->offset) ||
-      read->pieces[frame->offset / step] != missing) {
+      read->pieces[frame->offset / step] != 0) {
     ++counters_.frames_dropped;
-    return UCS_OK;
+    return;
   }
-  const uint64_t index = frame->offset / step;
-  std::byte* target = pool_.page(read->request.local_page) + frame->offset;
-  if (!rendezvous) {
-    std::memcpy(target, data, bytes);
-    piece_arrived(*read, index);
-    return UCS_OK;
-  }
-  auto piece = std::make_unique<Piece>(Piece{this, read->id, index});
-  ucp_request_param_t params{};
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.user_data = piece.get();
-  params.cb.recv_am = [](void* request, ucs_status_t status, size_t, void* user_data) {
-    const std::unique_ptr<Piece> ended(static_cast<Piece*>(user_data));
-    ucp_request_free(request);
-    Read* target_read = ended->receiver->find(ended->read);
-    if (target_read == nullptr) return;
-    --target_read->posted;
-    if (status == UCS_OK) {
-      ended->receiver->piece_arrived(*target_read, ended->index);
-    } else {
-      ended->receiver->piece_failed(*target_read, ended->index,
-                                    ucx_error(Code::unavailable, "the link failed", status));
-    }
-  };
-  read->pieces[index] = posted;
-  ++read->posted;
-  const ucs_status_ptr_t request =
-      ucp_am_recv_data_nbx(tcp_->handle(), data, target, bytes, &params);
-  if (UCS_PTR_IS_PTR(request)) {
-    [[maybe_unused]] const Piece* owned = piece.release();
-  } else {
-    --read->posted;
-    if (request == nullptr) {
-      piece_arrived(*read, index);
-    } else {
-      piece_failed(*read, index,
-                   ucx_error(Code::unavailable, "the link failed", UCS_PTR_STATUS(request)));
-    }
-  }
-  return UCS_INPROGRESS;
+  peer->second.last_heard = now_us();
+  std::memcpy(pool_.page(read->request.local_page) + frame->offset, data, bytes);
+  piece_arrived(*read, frame->offset / step);
 }
 
 void Receiver::on_refused(std::span<const std::byte> header) {
@@ -165,6 +129,9 @@ void Receiver::on_refused(std::span<const std::byte> header) {
       frame->head.token != read->request.session_token) {
     ++counters_.frames_dropped;
     return;
+  }
+  if (const auto peer = peers_.find(read->peer); peer != peers_.end()) {
+    peer->second.last_heard = now_us();
   }
   give_up(*read, refusal_error(static_cast<Refusal>(frame->reason), read->request.remote_page));
 }

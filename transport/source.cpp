@@ -61,31 +61,32 @@ Status Source::listen() {
 void Source::on_want(std::span<const std::byte> header, std::string_view payload) {
   const auto want = parse_want(header);
   if (stopped_ || !want || payload.empty() || payload.size() > limits::worker_address_bytes_max ||
+      arrived_.size() >= limits::wants_arrived_max ||
       crc32c(std::as_bytes(std::span(payload.data(), payload.size()))) != want->address_crc) {
     ++counters_.frames_dropped;
     return;
   }
-  Receiver* receiver = receiver_of(*want, payload);
+  arrived_.push_back({*want, std::string(payload)});
+}
+
+void Source::answer(const Arrived& arrived) {
+  Receiver* receiver = receiver_of(arrived.want, arrived.address);
   if (receiver == nullptr) {
     ++counters_.frames_dropped;
-    return;
-  }
-  if (const auto reason = why_refused(*want)) {
-    refuse(*receiver, *want, *reason);
+  } else if (const auto reason = why_refused(arrived.want)) {
+    refuse(*receiver, arrived.want, *reason);
   } else if (receiver->jobs.size() >= limits::wants_queued_max) {
-    refuse(*receiver, *want, Refusal::too_many);
+    refuse(*receiver, arrived.want, Refusal::too_many);
   } else {
-    receiver->jobs.push_back({*want});
+    receiver->jobs.push_back({arrived.want});
   }
 }
 
 Source::Receiver* Source::receiver_of(const WantFrame& want, std::string_view address) {
-  const auto found = receivers_.find(want.head.sender);
+  const ReceiverKey key{want.head.sender, want.generation};
+  const auto found = receivers_.find(key);
   if (found != receivers_.end()) {
-    // The receiver closed its endpoint and made another: what runs over the old one is dead.
-    if (found->second.generation == want.generation && !found->second.endpoint->down) {
-      return &found->second;
-    }
+    if (!found->second.endpoint->down) return &found->second;
     forget(found);
   }
   if (receivers_.size() >= limits::receivers_max) return nullptr;
@@ -94,14 +95,13 @@ Source::Receiver* Source::receiver_of(const WantFrame& want, std::string_view ad
     log_warning("transport", endpoint.error().message());
     return nullptr;
   }
-  Receiver& receiver = receivers_[want.head.sender];
+  Receiver& receiver = receivers_[key];
   receiver.endpoint = std::move(endpoint).value();
-  receiver.incarnation = want.head.sender;
-  receiver.generation = want.generation;
+  receiver.key = key;
   return &receiver;
 }
 
-void Source::forget(std::unordered_map<uint64_t, Receiver>::iterator receiver) {
+void Source::forget(std::map<ReceiverKey, Receiver>::iterator receiver) {
   auto endpoint = std::move(receiver->second.endpoint);
   receivers_.erase(receiver);
   worker_.close(std::move(endpoint));
@@ -129,7 +129,8 @@ void Source::refuse(Receiver& receiver, const WantFrame& want, Refusal reason) {
 }
 
 bool Source::turn() {
-  bool active = false;
+  bool active = !arrived_.empty();
+  for (const Arrived& arrived : std::exchange(arrived_, {})) answer(arrived);
   for (auto it = receivers_.begin(); it != receivers_.end();) {
     const auto receiver = it++;
     if (receiver->second.endpoint->down) {
@@ -177,13 +178,13 @@ void Source::send_piece(Receiver& receiver, Job& job) {
 void Source::post(Receiver& receiver, std::unique_ptr<Send> send, FrameKind kind,
                   std::span<const std::byte> header, std::span<const std::byte> payload) {
   send->source = this;
-  send->receiver = receiver.incarnation;
-  send->generation = receiver.generation;
+  send->receiver = receiver.key;
   ucp_request_param_t params{};
   params.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  // By rendezvous the receiver names the buffer; an eager piece would be gathered inside UCX.
-  params.flags = payload.empty() ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
+  // Receivers do not post buffers (receiver_tcp.cpp says why): a piece fits into one segment, and
+  // they copy it out of UCX's own buffer.
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
   params.user_data = send.get();
   params.cb.send = [](void* request, ucs_status_t status, void* user_data) {
     const std::unique_ptr<Send> done(static_cast<Send*>(user_data));
@@ -206,7 +207,7 @@ void Source::post(Receiver& receiver, std::unique_ptr<Send> send, FrameKind kind
 void Source::on_sent(const Send& send, ucs_status_t status) {
   --sends_;
   const auto found = receivers_.find(send.receiver);
-  const bool current = found != receivers_.end() && found->second.generation == send.generation;
+  const bool current = found != receivers_.end();
   if (current) --found->second.in_flight;
   if (status != UCS_OK) {
     if (current) {

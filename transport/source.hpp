@@ -2,13 +2,17 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "transport/counters.hpp"
 #include "transport/frames.hpp"
@@ -49,31 +53,38 @@ class Source {
   [[nodiscard]] bool idle() const { return sends_ == 0; }
 
  private:
+  /// Making an endpoint inside a callback frees the connection that UCX is reading from (a crash
+  /// in 1.13), so wants wait for the end of progress.
+  struct Arrived {
+    WantFrame want;
+    std::string address;
+  };
   struct Job {
     WantFrame want;
     uint64_t offset = 0;
   };
-  /// One receiver process, through one generation of its endpoint.
+  /// A receiver's incarnation and the generation of its endpoint to us: when it closes that
+  /// endpoint and makes another, what runs over the old one is dead.
+  using ReceiverKey = std::pair<uint64_t, uint64_t>;
   struct Receiver {
+    ReceiverKey key;
     std::unique_ptr<Endpoint> endpoint;
-    uint64_t incarnation = 0;
-    uint64_t generation = 0;
     uint32_t in_flight = 0;
     std::deque<Job> jobs;
   };
   /// What UCX reads until a send completes.
   struct Send {
     Source* source;
-    uint64_t receiver;
-    uint64_t generation;
+    ReceiverKey receiver;
     bool last_piece;
     DataFrame data;
     RefusedFrame refused;
   };
 
   void on_want(std::span<const std::byte> header, std::string_view payload);
+  void answer(const Arrived& arrived);
   /// Closing calls back for every send under way, so the entry is gone before.
-  void forget(std::unordered_map<uint64_t, Receiver>::iterator receiver);
+  void forget(std::map<ReceiverKey, Receiver>::iterator receiver);
   Receiver* receiver_of(const WantFrame& want, std::string_view address);
   std::optional<Refusal> why_refused(const WantFrame& want) const;
   void refuse(Receiver& receiver, const WantFrame& want, Refusal reason);
@@ -88,7 +99,8 @@ class Source {
   const PoolView& pool_;
   const GrantTable& grants_;
   Counters& counters_;
-  std::unordered_map<uint64_t, Receiver> receivers_;  ///< by incarnation
+  std::map<ReceiverKey, Receiver> receivers_;
+  std::vector<Arrived> arrived_;
   size_t sends_ = 0;
   bool stopped_ = false;
 };

@@ -29,7 +29,7 @@ inline constexpr int template_tree_height_max = 400;
 inline constexpr int template_depth_max = 256;
 
 /// Work of one rendering: a node, a loop turn, or 64 bytes copied or compared cost one unit.
-inline constexpr int64_t template_fuel = 20'000'000;
+inline constexpr int64_t template_fuel = 5'000'000;
 
 /// Values (strings and containers, in bytes) that one rendering may create in all.
 inline constexpr size_t template_memory_bytes_max = size_t{512} << 20;

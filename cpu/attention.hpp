@@ -80,53 +80,57 @@ struct Attention {
 
   static uint32_t padded_dim_of(const AttentionArgs& a) { return (a.head_dim + 15) / 16 * 16; }
 
-  /// Scaled scores of one query against a tile; positions from `valid` on get -inf.
-  static void scores(const AttentionArgs& a, const float* query, const float* k, uint32_t valid,
-                     float* score) {
-    F acc[vectors];
-    for (F& lanes : acc) lanes = Isa::set(0.0f);
-    for (uint32_t d = 0; d < a.head_dim; ++d) {
-      const F q = Isa::set(query[d]);
-      const float* row = k + size_t{d} * tile_positions;
-#pragma GCC unroll 8
-      for (int i = 0; i < vectors; ++i)
-        acc[i] = Isa::fma(q, Isa::load(row + i * Isa::width), acc[i]);
-    }
-    const F scale = Isa::set(a.scale);
-    for (int i = 0; i < vectors; ++i) Isa::store(score + i * Isa::width, Isa::mul(acc[i], scale));
-    for (uint32_t i = valid; i < tile_positions; ++i) {
-      score[i] = minus_infinity;
-    }
-  }
-
-  /// acc[V vectors] = acc * factor, then fma(p[i], v[i], acc) over ascending positions.
-  template <int V>
-  static void accumulate(const float* p, const float* v, uint32_t stride, uint32_t valid,
-                         float factor, float* acc) {
-    F sum[V];
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j)
-      sum[j] = Isa::mul(Isa::load(acc + j * Isa::width), Isa::set(factor));
-    for (uint32_t i = 0; i < valid; ++i, v += stride) {
-      const F weight = Isa::set(p[i]);
-#pragma GCC unroll 8
-      for (int j = 0; j < V; ++j) sum[j] = Isa::fma(weight, Isa::load(v + j * Isa::width), sum[j]);
-    }
-#pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) Isa::store(acc + j * Isa::width, sum[j]);
-  }
-
-  /// One tile of online softmax for one query.
-  static void attend(const AttentionArgs& a, const float* query, const float* k, const float* v,
-                     uint32_t valid, SoftmaxState& state) {
+  /// One query against the tile at hand.
+  struct Query {
+    const float* vector;  ///< [head_dim]
+    uint32_t valid;       ///< positions of the tile that it sees
+    SoftmaxState split;
     float p[tile_positions];
-    scores(a, query, k, valid, p);
+    float factor;  ///< e^(old - new maximum)
+  };
+
+  /// Scaled scores of Q queries, so that a load of K serves them all; positions from `valid` on get
+  /// -inf.
+  template <int Q>
+  static void scores(const AttentionArgs& a, const float* k, Query* query) {
+    constexpr int step = 4;
+    for (int first = 0; first < vectors; first += step) {
+      F acc[Q * step];
+      for (F& lanes : acc) lanes = Isa::set(0.0f);
+      for (uint32_t d = 0; d < a.head_dim; ++d) {
+        const float* row = k + size_t{d} * tile_positions + first * Isa::width;
+        F q[Q];
+#pragma GCC unroll 3
+        for (int n = 0; n < Q; ++n) q[n] = Isa::set(query[n].vector[d]);
+#pragma GCC unroll 4
+        for (int i = 0; i < step; ++i) {
+          const F key = Isa::load(row + i * Isa::width);
+#pragma GCC unroll 3
+          for (int n = 0; n < Q; ++n) acc[n * step + i] = Isa::fma(q[n], key, acc[n * step + i]);
+        }
+      }
+      const F scale = Isa::set(a.scale);
+      for (int n = 0; n < Q; ++n) {
+        for (int i = 0; i < step; ++i) {
+          Isa::store(query[n].p + (first + i) * Isa::width, Isa::mul(acc[n * step + i], scale));
+        }
+      }
+    }
+    for (int n = 0; n < Q; ++n) {
+      for (uint32_t i = query[n].valid; i < tile_positions; ++i) query[n].p[i] = minus_infinity;
+    }
+  }
+
+  /// Scores to weights, maximum and sum of one query.
+  static void soften(Query& query) {
+    float* p = query.p;
     Lanes<Isa> highest(minus_infinity);
     for (int i = 0; i < vectors; ++i) {
       F& part = highest.part[i % Lanes<Isa>::parts];
       part = Isa::max(Isa::load(p + i * Isa::width), part);
     }
-    const float maximum = max_of<Isa>(state.maximum, highest.maximum());
+    SoftmaxState& split = query.split;
+    const float maximum = max_of<Isa>(split.maximum, highest.maximum());
     Lanes<Isa> sum(0.0f);
     for (int i = 0; i < vectors; ++i) {
       const F e = exp_lanes<Isa>(Isa::sub(Isa::load(p + i * Isa::width), Isa::set(maximum)));
@@ -134,19 +138,59 @@ struct Attention {
       F& part = sum.part[i % Lanes<Isa>::parts];
       part = Isa::add(part, e);
     }
-    const float factor = exp_one<Isa>(state.maximum - maximum);
-    state.maximum = maximum;
-    state.sum = state.sum * factor + sum.sum();
+    query.factor = exp_one<Isa>(split.maximum - maximum);
+    split.maximum = maximum;
+    split.sum = split.sum * query.factor + sum.sum();
+  }
 
+  /// acc = acc * factor, then fma(p[i], v[i], acc) over ascending positions, for V vectors of the
+  /// dimensions from d on. Queries that see more than all do add the rest on their own.
+  template <int Q, int V>
+  static void accumulate(const float* v, uint32_t dim, uint32_t d, Query* query) {
+    F sum[Q * V];
+    uint32_t common = tile_positions;
+    for (int n = 0; n < Q; ++n) {
+      const F factor = Isa::set(query[n].factor);
+      const float* acc = query[n].split.acc + d;
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j)
+        sum[n * V + j] = Isa::mul(Isa::load(acc + j * Isa::width), factor);
+      common = query[n].valid < common ? query[n].valid : common;
+    }
+    const float* row = v + d;
+    for (uint32_t i = 0; i < common; ++i, row += dim) {
+      F p[Q];
+#pragma GCC unroll 3
+      for (int n = 0; n < Q; ++n) p[n] = Isa::set(query[n].p[i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) {
+        const F value = Isa::load(row + j * Isa::width);
+#pragma GCC unroll 3
+        for (int n = 0; n < Q; ++n) sum[n * V + j] = Isa::fma(p[n], value, sum[n * V + j]);
+      }
+    }
+    for (int n = 0; n < Q; ++n) {
+      const float* rest = row;
+      for (uint32_t i = common; i < query[n].valid; ++i, rest += dim) {
+        const F p = Isa::set(query[n].p[i]);
+        for (int j = 0; j < V; ++j) {
+          sum[n * V + j] = Isa::fma(p, Isa::load(rest + j * Isa::width), sum[n * V + j]);
+        }
+      }
+      float* acc = query[n].split.acc + d;
+      for (int j = 0; j < V; ++j) Isa::store(acc + j * Isa::width, sum[n * V + j]);
+    }
+  }
+
+  /// One tile of online softmax for Q queries.
+  template <int Q>
+  static void attend(const AttentionArgs& a, const float* k, const float* v, Query* query) {
+    scores<Q>(a, k, query);
+    for (int n = 0; n < Q; ++n) soften(query[n]);
     const uint32_t dim = padded_dim_of(a);
     uint32_t d = 0;
-    for (; d + 8 * width <= dim; d += 8 * width) {
-      accumulate<8>(p, v + d, dim, valid, factor, state.acc + d);
-    }
-    for (; d + 4 * width <= dim; d += 4 * width) {
-      accumulate<4>(p, v + d, dim, valid, factor, state.acc + d);
-    }
-    for (; d < dim; d += width) accumulate<1>(p, v + d, dim, valid, factor, state.acc + d);
+    for (; d + 4 * width <= dim; d += 4 * width) accumulate<Q, 4>(v, dim, d, query);
+    for (; d < dim; d += width) accumulate<Q, 1>(v, dim, d, query);
   }
 
   /// Adds a finished split to the splits before it and empties it. `first`: there are none.
@@ -208,21 +252,31 @@ void attention(const AttentionArgs& a) {
       Kernel::convert_tile(a, reinterpret_cast<const float*>(block), written, k, v);
     }
     const bool split_ends = (tile + tile_positions) % split_positions == 0;
-    for (uint32_t query = 0; query < queries; ++query) {
-      const uint32_t position = a.first_position + query / a.group;
-      if (position < tile) continue;
-      const uint32_t valid =
-          position - tile < tile_positions ? position - tile + 1 : tile_positions;
-      const float* q = a.query + query / a.group * a.stride + query % a.group * a.head_dim;
-      SoftmaxState split = state(query, 0);
-      Kernel::attend(a, q, k, v, valid, split);
-      const bool last = position < tile + tile_positions;
-      if (last || split_ends) {
-        SoftmaxState merged = state(query, 1);
-        Kernel::merge(dim, tile < split_positions, merged, split);
-        save(query, 1, merged);
+    // Queries are in the order of their positions: those that end before the tile come first.
+    uint32_t query = tile > a.first_position ? (tile - a.first_position) * a.group : 0;
+    while (query < queries) {
+      constexpr uint32_t at_once = 3;
+      typename Kernel::Query batch[at_once];
+      const uint32_t count = queries - query < at_once ? queries - query : at_once;
+      for (uint32_t n = 0; n < count; ++n) {
+        const uint32_t token = (query + n) / a.group, g = (query + n) % a.group;
+        const uint32_t ahead = a.first_position + token - tile;
+        batch[n].vector = a.query + token * a.stride + g * a.head_dim;
+        batch[n].valid = ahead < tile_positions ? ahead + 1 : tile_positions;
+        batch[n].split = state(query + n, 0);
       }
-      save(query, 0, split);
+      if (count == 3) Kernel::template attend<3>(a, k, v, batch);
+      if (count == 2) Kernel::template attend<2>(a, k, v, batch);
+      if (count == 1) Kernel::template attend<1>(a, k, v, batch);
+      for (uint32_t n = 0; n < count; ++n, ++query) {
+        const bool last = a.first_position + query / a.group < tile + tile_positions;
+        if (last || split_ends) {
+          SoftmaxState merged = state(query, 1);
+          Kernel::merge(dim, tile < split_positions, merged, batch[n].split);
+          save(query, 1, merged);
+        }
+        save(query, 0, batch[n].split);
+      }
     }
   }
 

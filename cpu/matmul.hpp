@@ -39,6 +39,16 @@ struct MatmulArgs {
 /// Tokens that pass over a panel before the next panel: their activations stay in the L2 cache.
 inline constexpr uint32_t token_chunk = 128;
 
+/// One token reads each weight once, from memory: asks for what lies this far ahead.
+inline constexpr size_t prefetch_bytes = 2048;
+
+template <class Isa, int T>
+inline void prefetch_weights(const uint8_t* block, size_t bytes) {
+  if constexpr (T == 1) {
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(block + prefetch_bytes + i);
+  }
+}
+
 template <class Isa, class Format, int T>
 void matmul_tile(const MatmulArgs& a, uint32_t panel, uint32_t token) {
   using F = typename Isa::F;

@@ -26,6 +26,7 @@ struct Q4_1Format {
     using Bytes = typename Isa::Bytes;
     for (uint32_t b = begin; b < end; ++b) {
       const uint8_t* block = panel + b * q4_1_panel_block_bytes;
+      prefetch_weights<Isa, T>(block, q4_1_panel_block_bytes);
       const auto* d = reinterpret_cast<const uint16_t*>(block + 256);
       for (int p = 0; p < P; ++p) {
         Bytes w[8];

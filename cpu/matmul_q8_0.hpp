@@ -26,6 +26,7 @@ struct Q8_0Format {
     using I = typename Isa::I;
     for (uint32_t b = begin; b < end; ++b) {
       const uint8_t* block = panel + b * q8_0_panel_block_bytes;
+      prefetch_weights<Isa, T>(block, q8_0_panel_block_bytes);
       const auto* d = reinterpret_cast<const uint16_t*>(block + 512);
       for (int p = 0; p < P; ++p) {
         const int first = (part + p) * Isa::width;

@@ -86,7 +86,7 @@ std::vector<uint32_t> segment_begins(uint32_t cols, uint32_t step_cols, uint32_t
 }
 
 Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, uint32_t unit_cols,
-                                        ThreadPool& pool) {
+                                        WeightArena& arena, ThreadPool& pool) {
   const uint32_t block = model::info(tensor.type).block_size;
   if (tensor.cols == 0 || tensor.cols % block != 0) {
     return error(Code::corrupt,
@@ -115,18 +115,12 @@ Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, 
   packed.segment_begin_ =
       segment_begins(tensor.cols, packed.quantized_ ? quant_block : 1, unit_cols);
 
-  // Whole cache lines, so that a vector load never straddles two.
-  const size_t bytes = (packed.bytes() + 63) / 64 * 64;
-  packed.panels_.reset(static_cast<uint8_t*>(std::aligned_alloc(64, bytes)));
-  if (packed.panels_ == nullptr) {
-    return error(Code::exhausted, concat("no memory for ", bytes, " bytes of ", tensor.name));
-  }
+  TROUPE_ASSIGN(packed.panels_, arena.take(packed.bytes()));
   pool.run([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(packed.num_panels(), part, parts);
     std::vector<float> scratch;
     for (int64_t p = begin; p < end; ++p) {
-      uint8_t* panel = packed.panels_.get() + static_cast<size_t>(p) * packed.panel_bytes_;
-      std::memset(panel, 0, packed.panel_bytes_);
+      uint8_t* panel = packed.panels_ + static_cast<size_t>(p) * packed.panel_bytes_;
       const auto first = static_cast<uint32_t>(p) * panel_rows;
       const uint32_t count = std::min(panel_rows, tensor.rows - first);
       for (uint32_t lane = 0; lane < count; ++lane) {
@@ -139,7 +133,7 @@ Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, 
 
 MatrixView PackedMatrix::view() const {
   MatrixView view;
-  view.panels = panels_.get();
+  view.panels = panels_;
   view.panel_bytes = panel_bytes_;
   view.rows = rows_;
   view.cols = cols_;

@@ -2,8 +2,6 @@
 // last one), the layout of a panel being its format's (matmul_*.hpp).
 #pragma once
 
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "base/result.hpp"
@@ -11,17 +9,19 @@
 #include "cpu/cpu_backend.hpp"
 #include "cpu/kernel_table.hpp"
 #include "cpu/matmul.hpp"
+#include "cpu/weight_arena.hpp"
 #include "model/tensor.hpp"
 
 namespace troupe::cpu {
 
 class PackedMatrix {
  public:
-  /// Packs `tensor`, dequantised to F32 in exact mode. `unit_cols` = 0: column-parallel; else
-  /// row-parallel, its 8 segments are whole numbers of units of so many columns.
-  /// Errors: corrupt (columns that do not fill blocks), exhausted (no memory).
+  /// Packs `tensor` into memory of `arena`, which must outlive the matrix, dequantised to F32 in
+  /// exact mode. `unit_cols` = 0: column-parallel; else row-parallel, its 8 segments are whole
+  /// numbers of units of so many columns. Errors: corrupt (columns that do not fill blocks),
+  /// exhausted (no memory).
   static Result<PackedMatrix> pack(const model::Tensor& tensor, ComputeMode mode,
-                                   uint32_t unit_cols, ThreadPool& pool);
+                                   uint32_t unit_cols, WeightArena& arena, ThreadPool& pool);
 
   [[nodiscard]] MatrixView view() const;
   [[nodiscard]] bool quantized() const { return quantized_; }
@@ -34,11 +34,7 @@ class PackedMatrix {
   [[nodiscard]] auto kernel(const KernelTable& table) const { return table.*kernel_; }
 
  private:
-  struct Free {
-    void operator()(uint8_t* p) const { std::free(p); }
-  };
-
-  std::unique_ptr<uint8_t[], Free> panels_;
+  uint8_t* panels_ = nullptr;
   size_t panel_bytes_ = 0;
   uint32_t rows_ = 0;
   uint32_t cols_ = 0;

@@ -38,12 +38,13 @@ Status check_config(const ModelConfig& c) {
 struct Packer {
   const ModelConfig& config;
   ComputeMode mode;
+  WeightArena& arena;
   ThreadPool& pool;
 
   Status matrix(const Tensor& tensor, const char* role, uint32_t rows, uint32_t cols,
                 uint32_t unit_cols, PackedMatrix& out) {
     TROUPE_TRY(check_shape(tensor, role, rows, cols));
-    TROUPE_ASSIGN(out, PackedMatrix::pack(tensor, mode, unit_cols, pool));
+    TROUPE_ASSIGN(out, PackedMatrix::pack(tensor, mode, unit_cols, arena, pool));
     return {};
   }
 
@@ -82,8 +83,8 @@ Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, Comput
     return error(Code::corrupt, concat("weights of ", model->weights.layers.size(), " layers"),
                  concat("the configuration has ", config.num_layers));
   }
-  Packer packer{config, mode, pool};
   PackedModel packed;
+  Packer packer{config, mode, packed.arena, pool};
   packed.layers.resize(config.num_layers);
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     TROUPE_TRY(packer.layer(model->weights.layers[i], packed.layers[i]));

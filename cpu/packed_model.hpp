@@ -23,6 +23,7 @@ struct PackedLayer {
 
 struct PackedModel {
   std::shared_ptr<const model::Model> source;
+  WeightArena arena;
   std::vector<PackedLayer> layers;
   std::vector<float> output_norm;  ///< [hidden]
   PackedMatrix output;             ///< column-parallel

@@ -30,8 +30,8 @@ uint32_t num_output_tokens(const DrawContext& context) {
   return known + static_cast<uint32_t>(context.drafts.size());
 }
 
-Error not_finite(const DrawContext& context, float highest) {
-  if (highest == masked) {
+Error not_finite(const DrawContext& context, const float* logits, uint32_t n) {
+  if (std::all_of(logits, logits + n, [](float logit) { return logit == masked; })) {
     return error(Code::invalid_argument,
                  concat("logit bias and mask leave no token at position ", context.position),
                  "allow at least one token");
@@ -56,7 +56,7 @@ Result<Draw> Sampler::draw(float* logits, const DrawContext& context) {
   }
   const float highest = kernels_.maximum(logits, vocab_size_);
   const float sum = kernels_.exp_sum(logits, vocab_size_, 1.0f, highest, weights_.data());
-  if (std::isnan(sum)) return not_finite(context, highest);
+  if (std::isnan(sum)) return not_finite(context, logits, vocab_size_);
   const float log_sum = log_fixed(sum);
 
   Draw draw;

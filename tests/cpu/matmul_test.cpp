@@ -1,0 +1,189 @@
+// Every matrix kernel of every instruction set against the plain reading of the numerics page.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "cpu/matmul_reference.hpp"
+#include "cpu/packed_matrix.hpp"
+#include "tests/support/bits.hpp"
+#include "tests/support/isas.hpp"
+#include "tests/support/quantize.hpp"
+
+using namespace troupe;
+using namespace troupe::cpu;
+using model::Tensor;
+using model::TensorType;
+
+namespace {
+
+struct Case {
+  TensorType type;
+  uint32_t rows, cols, tokens, unit_cols;
+  bool add;
+};
+
+Tensor tensor_of(TensorType type, uint32_t rows, uint32_t cols, const testing::Bytes& bytes) {
+  Tensor tensor;
+  tensor.name = std::string("weights");
+  tensor.type = type;
+  tensor.rows = rows;
+  tensor.cols = cols;
+  tensor.data = reinterpret_cast<const std::byte*>(bytes.data());
+  return tensor;
+}
+
+std::vector<float> expected(const Tensor& tensor, const Case& c, const std::vector<float>& x,
+                            std::vector<float> y) {
+  const bool quantized = c.type == TensorType::q4_1 || c.type == TensorType::q8_0;
+  const auto begins = segment_begins(c.cols, quantized ? quant_block : 1, c.unit_cols);
+  std::vector<float> row(c.cols);
+  std::vector<QuantizedBlock> blocks(c.cols / quant_block + 1);
+  for (uint32_t t = 0; t < c.tokens; ++t) {
+    const float* in = &x[size_t{t} * c.cols];
+    if (quantized) reference::quantize_activations(in, c.cols / quant_block, blocks.data());
+    for (uint32_t r = 0; r < c.rows; ++r) {
+      const std::byte* stored = tensor.data + r * tensor.row_bytes();
+      model::dequantize_row(tensor, r, row.data());
+      const float sum = reference::reduce(begins, [&](uint32_t k, float acc) {
+        if (c.type == TensorType::q4_1) {
+          return reference::add_q4_1_block(stored + 20 * k, blocks[k], acc);
+        }
+        if (c.type == TensorType::q8_0) {
+          return reference::add_q8_0_block(stored + 34 * k, blocks[k], acc);
+        }
+        return std::fma(row[k], in[k], acc);
+      });
+      float& out = y[size_t{t} * c.rows + r];
+      out = c.add ? out + sum : sum;
+    }
+  }
+  return y;
+}
+
+void check(const Case& c, const testing::Bytes& bytes, const std::vector<float>& x) {
+  const Tensor tensor = tensor_of(c.type, c.rows, c.cols, bytes);
+  const std::vector<float> start = testing::random_floats(size_t{c.tokens} * c.rows, 7);
+  const std::vector<float> want = expected(tensor, c, x, start);
+  WeightArena arena;
+  ThreadPool pool(1);
+  auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, c.unit_cols, arena, pool);
+  REQUIRE(packed.ok());
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+    if (!cpu_has(isa)) continue;
+    const KernelTable& table = kernels(isa);
+    std::vector<QuantizedBlock> blocks(size_t{c.tokens} * (c.cols / quant_block));
+    if (packed->quantized()) {
+      table.quantize_activations(x.data(), static_cast<uint32_t>(blocks.size()), blocks.data());
+    }
+    std::vector<float> y = start;
+    MatmulArgs args;
+    args.matrix = packed->view();
+    args.values = x.data();
+    args.blocks = blocks.data();
+    args.tokens = c.tokens;
+    args.out = y.data();
+    args.out_stride = c.rows;
+    args.add = c.add;
+    args.panel_end = packed->num_panels();
+    packed->kernel(table)(args);
+    CAPTURE(std::string(name(isa)));
+    CAPTURE(std::string(model::info(c.type).name));
+    CAPTURE(c.rows);
+    CAPTURE(c.cols);
+    CAPTURE(c.tokens);
+    CAPTURE(c.unit_cols);
+    CHECK(testing::first_difference(y, want) == -1);
+  }
+}
+
+constexpr TensorType all_types[] = {TensorType::f32, TensorType::f16, TensorType::q8_0,
+                                    TensorType::q4_1};
+
+}  // namespace
+
+TEST_CASE("matrix kernels equal the reference over odd shapes") {
+  testing::available_isas();
+  for (const TensorType type : all_types) {
+    for (const uint32_t rows : {1u, 16u, 17u, 50u}) {
+      for (const uint32_t cols : {32u, 96u, 320u}) {
+        const auto weights = testing::random_floats(size_t{rows} * cols, rows + cols);
+        const testing::Bytes bytes = testing::quantize(weights, type);
+        for (const uint32_t tokens : {1u, 2u, 3u, 4u, 7u, 13u}) {
+          const auto x = testing::random_floats(size_t{tokens} * cols, tokens, 3.0f);
+          check({type, rows, cols, tokens, 0, false}, bytes, x);
+          check({type, rows, cols, tokens, 32, true}, bytes, x);
+          check({type, rows, cols, tokens, 96, false}, bytes, x);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("float matrices may have any number of columns") {
+  for (const TensorType type : {TensorType::f32, TensorType::f16}) {
+    for (const uint32_t cols : {1u, 7u, 33u}) {
+      const testing::Bytes bytes = testing::quantize(testing::random_floats(19 * cols, 1), type);
+      const auto x = testing::random_floats(5 * cols, 2);
+      check({type, 19, cols, 5, 0, false}, bytes, x);
+      check({type, 19, cols, 5, 3, false}, bytes, x);
+    }
+  }
+}
+
+TEST_CASE("more tokens than one chunk give the same bits") {
+  const testing::Bytes bytes =
+      testing::quantize(testing::random_floats(32 * 64, 1), TensorType::q4_1);
+  check({TensorType::q4_1, 32, 64, 133, 32, false}, bytes, testing::random_floats(133 * 64, 2));
+}
+
+TEST_CASE("integer sums stay exact at the ends of the ranges") {
+  constexpr uint32_t rows = 16, cols = 64, tokens = 5;
+  for (const TensorType type : {TensorType::q8_0, TensorType::q4_1}) {
+    for (const uint8_t filling : {uint8_t{0x00}, uint8_t{0x80}, uint8_t{0x7f}, uint8_t{0xff}}) {
+      testing::Bytes bytes = testing::quantize(testing::random_floats(rows * cols, 3), type);
+      // Scales keep their values; every weight becomes -128, 127, 15, ...
+      const size_t block = model::info(type).block_bytes, header = type == TensorType::q4_1 ? 4 : 2;
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        if (i % block >= header) bytes[i] = static_cast<testing::Bytes::value_type>(filling);
+      }
+      for (const float sign : {1.0f, -1.0f}) {
+        check({type, rows, cols, tokens, 0, false}, bytes,
+              std::vector<float>(tokens * cols, sign * 127.0f));
+      }
+    }
+  }
+}
+
+TEST_CASE("zeros, denormals, infinities and NaN go the reference's way") {
+  constexpr uint32_t rows = 17, cols = 64, tokens = 4;
+  const float specials[] = {0.0f, -0.0f, 1e-42f, -1e-45f, 3e38f, INFINITY, -INFINITY, NAN};
+  for (const TensorType type : all_types) {
+    const testing::Bytes bytes = testing::quantize(testing::random_floats(rows * cols, 3), type);
+    for (const float special : specials) {
+      std::vector<float> all(tokens * cols, special);
+      check({type, rows, cols, tokens, 32, false}, bytes, all);
+      auto some = testing::random_floats(tokens * cols, 4);
+      for (size_t i = 0; i < some.size(); i += 41) some[i] = special;
+      check({type, rows, cols, tokens, 32, false}, bytes, some);
+    }
+  }
+}
+
+TEST_CASE("segments are whole units, and all of them are there") {
+  CHECK(segment_begins(576, 32, 0) == std::vector<uint32_t>{0, 18});
+  // SmolLM2's attention output: 3 groups of 192 columns over 8 segments.
+  CHECK(segment_begins(576, 32, 192) == std::vector<uint32_t>{0, 0, 0, 6, 6, 6, 12, 12, 18});
+  CHECK(segment_begins(1536, 32, 32) == std::vector<uint32_t>{0, 6, 12, 18, 24, 30, 36, 42, 48});
+  CHECK(segment_begins(7, 1, 3) == std::vector<uint32_t>{0, 0, 0, 3, 3, 3, 6, 6, 7});
+}
+
+TEST_CASE("a row that does not fill its blocks is refused") {
+  WeightArena arena;
+  ThreadPool pool(1);
+  const testing::Bytes bytes(100);
+  auto packed = PackedMatrix::pack(tensor_of(TensorType::q4_1, 1, 33, bytes), ComputeMode::fast, 0,
+                                   arena, pool);
+  REQUIRE(!packed.ok());
+  CHECK(packed.error().code == Code::corrupt);
+}

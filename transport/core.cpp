@@ -100,8 +100,8 @@ void Transport::Core::stop() {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   thread_.stop();
-  shm_.reset();
-  tcp_.reset();
+  UcxWorker::dispose(std::move(shm_));
+  UcxWorker::dispose(std::move(tcp_));
   pool_.region = {};
 }
 

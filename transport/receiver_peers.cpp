@@ -48,7 +48,9 @@ Status Receiver::open(Peer& peer) {
 void Receiver::close(Peer& peer) {
   if (peer.rkey != nullptr) ucp_rkey_destroy(std::exchange(peer.rkey, nullptr));
   if (peer.endpoint != nullptr) {
-    (peer.path == Path::shared_memory ? shm_ : tcp_)->close(std::move(peer.endpoint));
+    // Gets may be queued to our pages: those must not run any more. Over TCP nothing writes them.
+    const bool direct = peer.path == Path::shared_memory;
+    (direct ? shm_ : tcp_)->close(std::move(peer.endpoint), !direct);
   }
 }
 

@@ -104,7 +104,7 @@ Source::Receiver* Source::receiver_of(const WantFrame& want, std::string_view ad
 void Source::forget(std::map<ReceiverKey, Receiver>::iterator receiver) {
   auto endpoint = std::move(receiver->second.endpoint);
   receivers_.erase(receiver);
-  worker_.close(std::move(endpoint));
+  worker_.close(std::move(endpoint), true);
 }
 
 std::optional<Refusal> Source::why_refused(const WantFrame& want) const {

@@ -1,5 +1,7 @@
 #include "transport/ucx.hpp"
 
+#include <utility>
+
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "transport/limits.hpp"
@@ -95,33 +97,62 @@ Result<std::unique_ptr<Endpoint>> UcxWorker::connect(std::string_view address) {
   return endpoint;
 }
 
-void UcxWorker::close(std::unique_ptr<Endpoint> endpoint) {
-  ucp_request_param_t params{};
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  void* request = ucp_ep_close_nbx(endpoint->handle, &params);
-  if (UCS_PTR_IS_PTR(request)) {
-    closing_.push_back({std::move(endpoint), request});
-  } else if (UCS_PTR_IS_ERR(request)) {
-    log_warning(
-        "transport",
-        ucx_error(Code::internal, "an endpoint did not close", UCS_PTR_STATUS(request)).message());
+namespace {
+
+/// Frees a request that has ended and clears the pointer; true if there is none left.
+bool ended(void*& request) {
+  if (!UCS_PTR_IS_PTR(request)) {
+    request = nullptr;
+    return true;
   }
+  if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+  ucp_request_free(std::exchange(request, nullptr));
+  return true;
+}
+
+}  // namespace
+
+void UcxWorker::close(std::unique_ptr<Endpoint> endpoint, bool flush) {
+  Closing closing;
+  closing.endpoint = std::move(endpoint);
+  if (flush && !closing.endpoint->down) {
+    const ucp_request_param_t params{};
+    closing.flush = ucp_ep_flush_nbx(closing.endpoint->handle, &params);
+    closing.flush_deadline = now_us() + limits::flush_us;
+  }
+  if (!drive(closing)) closing_.push_back(std::move(closing));
+}
+
+bool UcxWorker::drive(Closing& closing) {
+  const bool flushed = ended(closing.flush);
+  if (!closing.closed) {
+    if (!flushed && !closing.endpoint->down && now_us() < closing.flush_deadline) return false;
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    closing.close = ucp_ep_close_nbx(closing.endpoint->handle, &params);
+    closing.closed = true;
+  }
+  const bool closed = ended(closing.close);
+  return ended(closing.flush) && closed;
+}
+
+void UcxWorker::dispose(std::unique_ptr<UcxWorker> worker) {
+  if (!worker) return;
+  const ucp_request_param_t params{};
+  void* flush = ucp_worker_flush_nbx(worker->worker_, &params);
+  const TimeUs latest = now_us() + limits::flush_us;
+  while (!ended(flush) && now_us() < latest) worker->progress();
+  if (ended(flush) && !worker->closing()) return;
+  log_warning("transport", "a UCX worker did not become idle and is not destroyed");
+  [[maybe_unused]] const UcxWorker* kept = worker.release();
 }
 
 bool UcxWorker::progress() {
   bool active = false;
   // Bounded, so that a stream of arrivals cannot keep the thread from its commands and deadlines.
   for (int i = 0; i < 64 && ucp_worker_progress(worker_) != 0; ++i) active = true;
-  for (size_t i = 0; i < closing_.size();) {
-    if (ucp_request_check_status(closing_[i].request) == UCS_INPROGRESS) {
-      ++i;
-      continue;
-    }
-    ucp_request_free(closing_[i].request);
-    closing_.erase(closing_.begin() + static_cast<std::ptrdiff_t>(i));
-    active = true;
-  }
+  active |= std::erase_if(closing_, [this](Closing& closing) { return drive(closing); }) > 0;
   return active;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "transport/environment.hpp"
 
@@ -53,6 +54,9 @@ class UcxWorker {
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
+  /// Destroys a worker once everything queued has gone out; if that takes longer than
+  /// limits::flush_us it is left alone for ever, since UCX might abort the process.
+  static void dispose(std::unique_ptr<UcxWorker> worker);
 
   [[nodiscard]] ucp_worker_h handle() const { return worker_; }
   [[nodiscard]] const std::shared_ptr<UcxContext>& context() const { return context_; }
@@ -62,8 +66,10 @@ class UcxWorker {
 
   Status handle_messages(unsigned id, ActiveMessageHandler handler, void* self);
   Result<std::unique_ptr<Endpoint>> connect(std::string_view address);
-  /// Forced close: requests of the endpoint end with errors in this or the next progress().
-  void close(std::unique_ptr<Endpoint> endpoint);
+  /// Forced close, in this call or within a few rounds of progress(); requests of the endpoint then
+  /// end with errors. `flush`: what is queued goes out first, for limits::flush_us at most.
+  /// UCX 1.13 aborts the process when it purges a queued reply to a connecting peer.
+  void close(std::unique_ptr<Endpoint> endpoint, bool flush);
 
   /// Drives everything that is ready. True if something happened.
   bool progress();
@@ -74,9 +80,13 @@ class UcxWorker {
  private:
   struct Closing {
     std::unique_ptr<Endpoint> endpoint;
-    void* request;
+    TimeUs flush_deadline = 0;
+    void* flush = nullptr;
+    void* close = nullptr;
+    bool closed = false;
   };
 
+  bool drive(Closing& closing);
   UcxWorker() = default;
   Status open(const Environment& environment, bool remote_reads);
 

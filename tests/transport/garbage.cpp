@@ -61,7 +61,7 @@ TEST_CASE("garbage frames are dropped and counted") {
     (*worker)->progress();
   }
   CHECK(end.transport->stats().frames_dropped >= count);
-  (*worker)->close(std::move(*endpoint));
+  (*worker)->close(std::move(*endpoint), true);
   while ((*worker)->closing() && now_us() < latest) (*worker)->progress();
 
   const PeerProcess source({});

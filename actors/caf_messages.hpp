@@ -3,6 +3,7 @@
 // compile.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,13 +24,6 @@ struct StepTask {
 };
 struct StepDone {
   std::shared_ptr<Result<engine::StepResult>> result;
-};
-/// Local only: a read by the transport ended (posted from its thread).
-struct ReadOutcome {
-  uint64_t session = 0;
-  uint32_t block_index = 0;
-  uint64_t bytes = 0;
-  std::shared_ptr<Status> status;
 };
 /// Local only: work for an actor's own thread.
 struct Closure {
@@ -75,7 +69,6 @@ std::string to_string(const T& x) {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepTask)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepDone)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReadOutcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Closure)
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
@@ -108,6 +101,5 @@ CAF_ADD_TYPE_ID(troupe, (troupe::v1::Deltas))
 CAF_ADD_TYPE_ID(troupe, (troupe::v1::DeltasAck))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepTask))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepDone))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::ReadOutcome))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Closure))
 CAF_END_TYPE_ID_BLOCK(troupe)

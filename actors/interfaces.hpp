@@ -8,9 +8,13 @@ namespace troupe::actors {
 /// Understands bulk payloads in parts.
 using PartSink = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>>;
 
+/// Wants to know who is there.
+using MembersListener = caf::typed_actor<caf::reacts_to<v1::Members>>;
+
 /// The published actor of a process: checks protocol and cluster, hands out its roles.
 using NodeActor =
-    caf::typed_actor<caf::replies_to<v1::Hello>::with<v1::Welcome, caf::strong_actor_ptr>>;
+    caf::typed_actor<caf::replies_to<v1::Hello>::with<v1::Welcome, caf::strong_actor_ptr>,
+                     caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
 /// Membership with leases. A join renews the lease and answers with who is there.
 using DirectoryActor = caf::typed_actor<caf::replies_to<v1::Join>::with<v1::Members>,
@@ -38,14 +42,17 @@ using DecodeActor =
     caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Cancel>,
                      caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>>;
 
+/// Takes the output of requests / the blocks that are ready to be read.
+using DeltaSink = caf::typed_actor<caf::reacts_to<v1::Deltas>>;
+using AnnounceSink = caf::typed_actor<caf::reacts_to<v1::Announce>>;
+
 /// A process with a device runs one worker; its roles say whether it is asked to prefill, to
 /// decode, or both, and both share one engine and one pool.
 using WorkerActor = caf::typed_actor<
     caf::replies_to<v1::Part>::with<v1::PartAck>,
     caf::replies_to<v1::Attach>::with<v1::AttachReply>, caf::reacts_to<v1::ReadDone>,
     caf::reacts_to<v1::Cancel>, caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
-    caf::reacts_to<v1::Members>, caf::reacts_to<StepDone>, caf::reacts_to<ReadOutcome>,
-    caf::reacts_to<caf::tick_atom>>;
+    caf::reacts_to<v1::Members>, caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
 /// One GPU or one CPU: runs plans one after the other.
 using DeviceActor = caf::typed_actor<caf::replies_to<StepTask>::with<StepDone>>;

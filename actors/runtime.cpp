@@ -34,7 +34,7 @@ struct Runtime::Config : caf::actor_system_config {
 Runtime::Runtime() = default;
 Runtime::~Runtime() = default;
 
-Result<std::unique_ptr<Runtime>> Runtime::start(const TlsFiles& tls) {
+Result<std::unique_ptr<Runtime>> Runtime::start(const TlsFiles& tls, uint64_t incarnation) {
   if (!tls.empty()) {
     for (const std::string& path : {tls.certificate_path, tls.key_path, tls.ca_path}) {
       if (::access(path.c_str(), R_OK) == 0) continue;
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const TlsFiles& tls) {
   }
   std::unique_ptr<Runtime> runtime(new Runtime);
   runtime->networked_ = !tls.empty();
-  runtime->incarnation_ = random_u64();
+  runtime->incarnation_ = incarnation != 0 ? incarnation : random_u64();
   try {
     runtime->config_ = std::make_unique<Config>(tls);
     runtime->system_ = std::make_unique<caf::actor_system>(*runtime->config_);

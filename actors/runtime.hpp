@@ -27,7 +27,8 @@ class Runtime {
  public:
   /// Errors: failed_precondition when a certificate file is missing: a node without identity never
   /// starts (CAF would fall back to anonymous encryption).
-  static Result<std::unique_ptr<Runtime>> start(const TlsFiles& tls);
+  /// `incarnation` 0: drawn here.
+  static Result<std::unique_ptr<Runtime>> start(const TlsFiles& tls, uint64_t incarnation = 0);
   ~Runtime();
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }

@@ -1,0 +1,143 @@
+// The client facade: connect to a cluster, generate, cancel. No CAF in sight. It owns each request
+// and its resume points: when a worker dies, the request goes on elsewhere and the stream continues
+// without a lost, repeated or changed byte.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/runtime.hpp"
+#include "base/result.hpp"
+#include "engine/sampling.hpp"
+
+namespace troupe::actors {
+
+struct Message {
+  std::string role;
+  std::string content;
+};
+
+/// What to generate: exactly one of text, messages, token_ids.
+struct GenerateRequest {
+  std::optional<std::string> text;
+  std::vector<Message> messages;
+  std::vector<int32_t> token_ids;
+  engine::SamplingParams sampling;  ///< `seed` counts only when has_seed
+  bool has_seed = false;
+  uint32_t choices = 1;
+  std::vector<std::string> stop;
+  bool drafts = true;         ///< look up drafts in the sequence's own tokens (speed, never text)
+  bool parse_special = false; ///< control tokens spelled in `text` become control tokens
+  bool explain = false;       ///< ask the router why it chose
+  std::string model;          ///< empty: the cluster's only one
+};
+
+/// New output of one choice.
+struct ClientDelta {
+  uint32_t choice = 0;
+  std::vector<int32_t> tokens;
+  std::vector<float> logprobs;  ///< one per token
+  std::vector<std::vector<std::pair<int32_t, float>>> top_logprobs;
+  std::string text;             ///< whole characters
+};
+
+struct ChoiceResult {
+  uint32_t choice = 0;
+  std::string text;
+  std::vector<int32_t> token_ids;
+  std::vector<float> logprobs;
+  std::vector<std::vector<std::pair<int32_t, float>>> top_logprobs;
+  std::string finish_reason;  ///< "stop", "length", "cancelled"; empty while it runs
+  uint32_t drafted = 0;
+  uint32_t accepted = 0;
+};
+
+/// What happened to a request, complete once it ended.
+struct GenerateResult {
+  std::vector<ChoiceResult> choices;
+  uint64_t seed = 0;
+  uint32_t prompt_tokens = 0;
+  uint32_t cached_tokens = 0;  ///< of the prompt, taken over from a cache on the decode worker
+  std::string prefill_worker;  ///< empty: the decode worker computed the prompt
+  std::string decode_worker;
+  uint32_t blocks_moved = 0;
+  uint64_t bytes_moved = 0;
+  std::string transport;       ///< "shared_memory", "tcp", "same_process" or "none"
+  double transfer_ms = 0;      ///< time spent inside reads
+  double handover_ms = 0;      ///< from the first announcement until the last block was there
+  double ttft_ms = 0;
+  double tokens_per_s = 0;     ///< after the first token, all choices together
+  uint32_t attempts = 1;
+  std::string explanation;
+};
+
+/// Called on the client's own thread; must not block for long.
+struct GenerateHandlers {
+  std::function<void(const ClientDelta&)> on_delta;
+  /// Exactly once, last: the whole result, or why there is none.
+  std::function<void(Result<GenerateResult>)> on_end;
+};
+
+struct ClientOptions {
+  std::string cluster;
+  std::string directory_host = "127.0.0.1";
+  uint16_t directory_port = 0;
+  TlsFiles tls;
+  std::string name = "client";
+};
+
+struct NodeStatus {
+  std::string name;
+  std::vector<std::string> roles;
+  std::string address;
+  uint32_t pid = 0;
+  uint64_t incarnation = 0;
+  std::string health;
+  std::string device;
+};
+
+struct WorkerStatus {
+  std::string name;
+  uint32_t waiting = 0, running = 0, blocks_free = 0, blocks_total = 0, blocks_indexed = 0;
+  uint32_t sessions = 0;
+  uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, drafted = 0, accepted = 0;
+};
+
+struct ClusterView {
+  std::vector<NodeStatus> nodes;
+  std::vector<WorkerStatus> workers;  ///< as the router knows them; empty without a router
+  uint32_t bookings = 0;
+};
+
+class Node;
+
+class Client {
+ public:
+  /// Connects to the directory of a running cluster. Errors: unavailable, failed_precondition.
+  static Result<std::unique_ptr<Client>> connect(const ClientOptions& options);
+  /// A client inside the process of `node`, without any network. The node must outlive it.
+  static Result<std::unique_ptr<Client>> embedded(Node& node);
+  ~Client();
+
+  /// Starts a request; the id is for cancel().
+  uint64_t generate(GenerateRequest request, GenerateHandlers handlers);
+  /// Everything that the request holds anywhere is free within one step or chunk.
+  void cancel(uint64_t id);
+  /// Runs one request to its end. on_delta may be empty.
+  Result<GenerateResult> generate_and_wait(GenerateRequest request,
+                                           std::function<void(const ClientDelta&)> on_delta = {});
+  /// Who is there and what the router knows, or why the cluster did not answer in time.
+  Result<ClusterView> view(std::chrono::milliseconds timeout);
+
+ private:
+  Client();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::actors

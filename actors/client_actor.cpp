@@ -1,0 +1,208 @@
+#include "actors/client_actor.hpp"
+
+#include <algorithm>
+
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+
+ClientCore::ClientCore(ClientActor::pointer self, ClientSetup setup)
+    : self_(self), setup_(std::move(setup)) {}
+
+void ClientCore::take_members(const v1::Members& members) { members_ = members; }
+
+const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
+  for (const v1::NodeInfo& node : members_.nodes()) {
+    if (std::find(node.roles().begin(), node.roles().end(), role) != node.roles().end()) {
+      return &node;
+    }
+  }
+  return nullptr;
+}
+
+void ClientCore::refresh_members() {
+  if (refreshing_) return;
+  refreshing_ = true;
+  auto ask = [this](Result<std::pair<v1::NodeInfo, caf::strong_actor_ptr>> resolved) {
+    if (!resolved) {
+      refreshing_ = false;
+      return;
+    }
+    v1::MembersQuery query;
+    query.set_cluster(setup_.caller.cluster);
+    self_
+        ->request(caf::actor_cast<DirectoryActor>(resolved->second),
+                  std::chrono::milliseconds(limits::request_timeout_ms), query)
+        .then(
+            [this](const v1::Members& members) {
+              refreshing_ = false;
+              take_members(members);
+            },
+            [this](const caf::error&) { refreshing_ = false; });
+  };
+  if (setup_.directory_port == 0) {
+    say_hello(self_, setup_.caller.local_node, setup_.caller, "directory", 0, ask);
+  } else {
+    resolve_address(self_, setup_.caller, setup_.directory_host, setup_.directory_port,
+                    "directory", 0, ask);
+  }
+}
+
+void ClientCore::with_role(const std::string& role, Resolved done) {
+  if (const v1::NodeInfo* node = node_with(role)) {
+    resolve(self_, setup_.caller, *node, role, std::move(done));
+    return;
+  }
+  refresh_members();
+  done(error(Code::unavailable, concat("no node with the role ", role, " is there")));
+}
+
+v1::PartAck ClientCore::on_part(const v1::Part& part, const caf::strong_actor_ptr& sender) {
+  auto [ack, whole] = parts_.take(sender, part, now_us());
+  if (whole && part.kind() == v1::PART_PREPARED) {
+    v1::PreparedRequest prepared;
+    if (prepared.ParseFromString(*whole)) on_prepared(prepared);
+  }
+  return ack;
+}
+
+void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr& sender) {
+  if (sender) {
+    v1::DeltasAck ack;
+    ack.set_number(deltas.number());
+    self_->send(caf::actor_cast<DecodeActor>(sender), ack);
+  }
+  for (const v1::Delta& delta : deltas.deltas()) {
+    const auto found = requests_.find(delta.request_id());
+    if (found == requests_.end()) continue;
+    ClientRequest& request = found->second;
+    const bool first = request.first_token_us == 0;
+    ResumePoint::Accepted accepted = request.resume.accept(delta);
+    if (accepted.gap) {
+      retry(request, error(Code::internal, "a delta is missing"));
+      continue;
+    }
+    if (!accepted.delta.tokens.empty()) {
+      request.last_token_us = now_us();
+      if (first) {
+        request.first_token_us = request.last_token_us;
+        update_booking(request, false);
+      }
+      request.give_up_us = 0;
+    }
+    const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty();
+    if (news && request.handlers.on_delta) request.handlers.on_delta(accepted.delta);
+    if (accepted.failure) {
+      // What another worker could do is tried there; what is wrong with the request is not.
+      const bool elsewhere = accepted.failure->code == Code::unavailable;
+      if (elsewhere) {
+        request.excluded.push_back(request.placement.decode().incarnation());
+        retry(request, *accepted.failure);
+      } else {
+        update_booking(request, true);
+        drop_worker(request);
+        end(request.id, *accepted.failure);
+      }
+      continue;
+    }
+    if (accepted.choice_finished && request.resume.all_finished()) {
+      update_booking(request, true);
+      end(request.id, result_of(request));
+    }
+  }
+}
+
+void ClientCore::on_down(const caf::actor_addr& who) {
+  std::vector<uint64_t> lost;
+  for (auto& [id, request] : requests_) {
+    if (request.decode && request.decode == who) lost.push_back(id);
+  }
+  for (uint64_t id : lost) {
+    ClientRequest& request = requests_[id];
+    request.decode = nullptr;
+    request.excluded.push_back(request.placement.decode().incarnation());
+    retry(request, error(Code::unavailable,
+                         concat("decode worker ", request.placement.decode().name(), " is gone")));
+  }
+  if (router_ && router_ == who) router_ = nullptr;
+}
+
+void ClientCore::on_tick() {
+  refresh_members();
+  parts_.expire(now_us());
+}
+
+void ClientCore::update_booking(const ClientRequest& request, bool done) {
+  if (!router_ || request.placement.booking() == 0) return;
+  v1::BookingUpdate update;
+  update.set_booking(request.placement.booking());
+  update.set_done(done);
+  self_->send(caf::actor_cast<RouterActor>(router_), update);
+}
+
+GenerateResult ClientCore::result_of(const ClientRequest& request) const {
+  GenerateResult result;
+  result.choices = request.resume.choices();
+  const v1::PreparedRequest& prepared = request.resume.prepared();
+  const v1::ChoiceStats& stats = request.resume.stats();
+  result.seed = prepared.sampling().seed();
+  result.prompt_tokens = static_cast<uint32_t>(prepared.prompt_size());
+  result.cached_tokens = stats.cached_tokens();
+  result.prefill_worker = request.placement.prefill().name();
+  result.decode_worker = request.placement.decode().name();
+  result.blocks_moved = stats.blocks_moved();
+  result.bytes_moved = stats.bytes_moved();
+  result.transport = stats.transport().empty() ? "none" : stats.transport();
+  result.transfer_ms = static_cast<double>(stats.transfer_us()) / 1e3;
+  result.handover_ms = static_cast<double>(stats.handover_us()) / 1e3;
+  result.ttft_ms = static_cast<double>(request.first_token_us - request.started_us) / 1e3;
+  size_t tokens = 0;
+  for (const ChoiceResult& choice : result.choices) tokens += choice.token_ids.size();
+  const TimeUs streamed_us = request.last_token_us - request.first_token_us;
+  if (tokens > 1 && streamed_us > 0) {
+    result.tokens_per_s = static_cast<double>(tokens - 1) * 1e6 / static_cast<double>(streamed_us);
+  }
+  result.attempts = request.attempts;
+  result.explanation = request.explanation;
+  return result;
+}
+
+void ClientCore::end(uint64_t id, Result<GenerateResult> result) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  auto on_end = std::move(found->second.handlers.on_end);
+  requests_.erase(found);
+  if (on_end) on_end(std::move(result));
+}
+
+void ClientCore::close() {
+  while (!requests_.empty()) cancel(requests_.begin()->first);
+}
+
+ClientActor::behavior_type client_actor(
+    ClientActor::stateful_pointer<std::shared_ptr<ClientCore>> self, ClientSetup setup,
+    std::shared_ptr<ClientCore*> core_out) {
+  self->state = std::make_shared<ClientCore>(self, std::move(setup));
+  *core_out = self->state.get();
+  auto core = self->state;
+  self->set_down_handler([core](const caf::down_msg& down) { core->on_down(down.source); });
+  self->send(self, caf::tick_atom_v);
+  return {
+      [core, self](const v1::Part& part) {
+        return core->on_part(part, self->current_sender());
+      },
+      [core, self](const v1::Deltas& deltas) {
+        core->on_deltas(deltas, self->current_sender());
+      },
+      [](const Closure& closure) { (*closure.run)(); },
+      [core, self](caf::tick_atom) {
+        core->on_tick();
+        self->delayed_send(self, std::chrono::milliseconds(limits::renew_interval_ms),
+                           caf::tick_atom_v);
+      },
+  };
+}
+
+}  // namespace troupe::actors

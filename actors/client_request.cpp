@@ -1,0 +1,264 @@
+// The way of one request through the client actor.
+#include "actors/client_actor.hpp"
+
+#include <algorithm>
+
+#include "actors/limits.hpp"
+#include "actors/parts_sender.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr int retry_delay_ms = 150;
+
+v1::PrepareRequest to_prepare(uint64_t id, const GenerateRequest& request) {
+  v1::PrepareRequest wire;
+  wire.set_request_id(id);
+  wire.set_model(request.model);
+  if (request.text) {
+    wire.set_has_text(true);
+    wire.set_text(*request.text);
+  }
+  for (const Message& message : request.messages) {
+    v1::ChatMessage* added = wire.add_messages();
+    added->set_role(message.role);
+    added->set_content(message.content);
+  }
+  wire.mutable_token_ids()->Add(request.token_ids.begin(), request.token_ids.end());
+  *wire.mutable_sampling() = schemas::to_wire(request.sampling);
+  wire.set_has_seed(request.has_seed);
+  wire.set_choices(request.choices);
+  for (const std::string& stop : request.stop) wire.add_stop(stop);
+  wire.set_parse_special(request.parse_special);
+  return wire;
+}
+
+}  // namespace
+
+ClientRequest* ClientCore::find(uint64_t id, uint64_t generation) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end() || found->second.generation != generation) return nullptr;
+  return &found->second;
+}
+
+void ClientCore::start(uint64_t id, GenerateRequest request, GenerateHandlers handlers) {
+  ClientRequest& added = requests_[id];
+  added.id = id;
+  added.request = std::move(request);
+  added.handlers = std::move(handlers);
+  added.started_us = now_us();
+  added.give_up_us = added.started_us + limits::place_timeout_us;
+  if (added.request.choices == 0 || added.request.choices > engine::limits::choices_max) {
+    end(id, error(Code::invalid_argument, concat("n is ", added.request.choices),
+                  concat("1 to ", engine::limits::choices_max)));
+    return;
+  }
+  prepare(added);
+}
+
+void ClientCore::later(const ClientRequest& request, int ms,
+                       void (ClientCore::*again)(ClientRequest&)) {
+  const uint64_t id = request.id;
+  const uint64_t generation = request.generation;
+  auto run = std::make_shared<std::function<void()>>([this, id, generation, again] {
+    if (ClientRequest* found = find(id, generation)) (this->*again)(*found);
+  });
+  self_->delayed_send(caf::actor_cast<ClientActor>(self_), std::chrono::milliseconds(ms),
+                      Closure{run});
+}
+
+void ClientCore::prepare(ClientRequest& request) {
+  const uint64_t generation = ++request.generation;
+  const uint64_t id = request.id;
+  if (now_us() > request.give_up_us) {
+    end(id, error(Code::unavailable, "no front answered in time",
+                  "troupe status shows what is running"));
+    return;
+  }
+  std::string payload = to_prepare(id, request.request).SerializeAsString();
+  auto again = [this, id, generation](const Error& why) {
+    ClientRequest* found = find(id, generation);
+    if (found == nullptr) return;
+    if (why.code == Code::invalid_argument || why.code == Code::exhausted) {
+      end(id, why);
+      return;
+    }
+    later(*found, retry_delay_ms, &ClientCore::prepare);
+  };
+  with_role("front", [this, payload, again](auto resolved) mutable {
+    if (!resolved) {
+      again(resolved.error());
+      return;
+    }
+    auto front = caf::actor_cast<PartSink>(resolved->second);
+    send_parts(self_, front, v1::PART_PREPARE, std::move(payload), [again](Status status) {
+      if (!status) again(status.error());
+    });
+  });
+  // The answer comes in parts; a front that died in between is asked again.
+  later(request, 4 * limits::request_timeout_ms, &ClientCore::prepare);
+}
+
+void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
+  const auto found = requests_.find(prepared.request_id());
+  if (found == requests_.end() || found->second.prepared) return;
+  ClientRequest& request = found->second;
+  if (schemas::failed(prepared.failure())) {
+    end(request.id, schemas::from_wire(prepared.failure()));
+    return;
+  }
+  request.prepared = true;
+  request.resume = ResumePoint(prepared, request.request);
+  request.give_up_us = now_us() + limits::place_timeout_us;
+  place(request);
+}
+
+void ClientCore::place(ClientRequest& request) {
+  const uint64_t generation = ++request.generation;
+  const uint64_t id = request.id;
+  if (now_us() > request.give_up_us) {
+    end(id, error(Code::unavailable, "no worker could take the request in time",
+                  request.explanation.empty() ? "troupe status shows what is running"
+                                              : request.explanation));
+    return;
+  }
+  v1::PlaceRequest wire;
+  wire.set_request_id(id);
+  wire.set_attempt(request.resume.attempt() + 1);
+  const v1::PreparedRequest& prepared = request.resume.prepared();
+  wire.set_names(prepared.names().substr(0, 16 * limits::names_max));
+  wire.set_num_tokens(request.resume.num_tokens());
+  wire.set_max_tokens(prepared.sampling().max_tokens());
+  wire.set_choices(request.request.choices);
+  for (uint64_t incarnation : request.excluded) wire.add_exclude(incarnation);
+  wire.set_explain(request.request.explain);
+  wire.set_kv_fingerprint(prepared.kv_fingerprint());
+  auto again = [this, id, generation] {
+    if (ClientRequest* found = find(id, generation)) {
+      later(*found, retry_delay_ms, &ClientCore::place);
+    }
+  };
+  with_role("router", [this, id, generation, wire, again](auto resolved) {
+    if (!resolved) {
+      again();
+      return;
+    }
+    router_ = resolved->second;
+    self_
+        ->request(caf::actor_cast<RouterActor>(router_),
+                  std::chrono::milliseconds(limits::request_timeout_ms), wire)
+        .then([this, id, generation](
+                  const v1::Placement& placement) { on_placement(id, generation, placement); },
+              [again](const caf::error&) { again(); });
+  });
+}
+
+void ClientCore::on_placement(uint64_t id, uint64_t generation, const v1::Placement& placement) {
+  ClientRequest* request = find(id, generation);
+  if (request == nullptr) return;
+  if (schemas::failed(placement.failure())) {
+    const Error why = schemas::from_wire(placement.failure());
+    request->explanation = why.message();
+    if (why.code != Code::unavailable && why.code != Code::exhausted) {
+      end(id, why);
+      return;
+    }
+    later(*request, retry_delay_ms, &ClientCore::place);
+    return;
+  }
+  request->placement = placement;
+  request->explanation = placement.explanation();
+  start_decode(*request);
+}
+
+void ClientCore::start_decode(ClientRequest& request) {
+  const uint64_t generation = ++request.generation;
+  const uint64_t id = request.id;
+  resolve(self_, setup_.caller, request.placement.decode(), "decode",
+          [this, id, generation](auto resolved) {
+            ClientRequest* found = find(id, generation);
+            if (found == nullptr) return;
+            if (!resolved) {
+              found->excluded.push_back(found->placement.decode().incarnation());
+              retry(*found, resolved.error());
+              return;
+            }
+            send_start(*found, resolved->second);
+          });
+}
+
+void ClientCore::send_start(ClientRequest& request, const caf::strong_actor_ptr& decode) {
+  const uint64_t id = request.id;
+  const uint64_t generation = request.generation;
+  request.decode = decode;
+  request.attempts += 1;
+  request.session = random_u64();
+  self_->monitor(decode);
+  // The prefill worker goes first: it is the one with work to do.
+  if (!request.placement.prefill().name().empty()) send_prefill(request);
+  const v1::StartRequest start = request.resume.next_attempt(request.placement, request.session);
+  send_parts(self_, caf::actor_cast<PartSink>(decode), v1::PART_START, start.SerializeAsString(),
+             [this, id, generation](Status status) {
+               if (status) return;
+               ClientRequest* found = find(id, generation);
+               if (found == nullptr) return;
+               if (status.error().code == Code::invalid_argument) {
+                 end(id, std::move(status).error());
+                 return;
+               }
+               retry(*found, status.error());
+             });
+}
+
+void ClientCore::send_prefill(ClientRequest& request) {
+  v1::PrefillRequest prefill;
+  prefill.set_request_id(request.id);
+  prefill.set_attempt(request.resume.attempt() + 1);
+  prefill.set_session(request.session);
+  prefill.set_root(request.resume.prepared().root());
+  const std::vector<int32_t> tokens = request.resume.prefill_tokens();
+  prefill.mutable_tokens()->Add(tokens.begin(), tokens.end());
+  std::string payload = prefill.SerializeAsString();
+  resolve(self_, setup_.caller, request.placement.prefill(), "prefill",
+          [this, payload](auto resolved) mutable {
+            // When this fails the decode worker hears it from its attach and computes itself.
+            if (!resolved) return;
+            send_parts(self_, caf::actor_cast<PartSink>(resolved->second), v1::PART_PREFILL,
+                       std::move(payload), {});
+          });
+}
+
+void ClientCore::drop_worker(ClientRequest& request) {
+  if (!request.decode) return;
+  v1::Cancel cancel;
+  cancel.set_request_id(request.id);
+  cancel.set_attempt(request.resume.attempt());
+  self_->send(caf::actor_cast<DecodeActor>(request.decode), cancel);
+  request.decode = nullptr;
+}
+
+void ClientCore::retry(ClientRequest& request, const Error& why) {
+  update_booking(request, true);
+  drop_worker(request);
+  if (request.attempts >= limits::attempts_max) {
+    end(request.id, error(why.code, concat("gave up after ", request.attempts, " attempts: ",
+                                           why.what), why.hint));
+    return;
+  }
+  log_info("client", concat("request continues elsewhere after ", request.resume.num_tokens(),
+                            " tokens: ", why.what));
+  request.give_up_us = now_us() + limits::place_timeout_us;
+  place(request);
+}
+
+void ClientCore::cancel(uint64_t id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  update_booking(found->second, true);
+  drop_worker(found->second);
+  end(id, error(Code::cancelled, "the request was cancelled"));
+}
+
+}  // namespace troupe::actors

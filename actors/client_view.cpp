@@ -1,0 +1,64 @@
+// What a client can see of the cluster: members from the directory, loads from the router.
+#include "actors/client_actor.hpp"
+#include "actors/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+ClusterView to_view(const v1::Members& members, const v1::RouterStatus& router) {
+  ClusterView view;
+  for (const v1::NodeInfo& node : members.nodes()) {
+    NodeStatus status;
+    status.name = node.name();
+    status.roles.assign(node.roles().begin(), node.roles().end());
+    status.address = concat(node.host(), ":", node.port());
+    status.pid = node.pid();
+    status.incarnation = node.incarnation();
+    status.health = node.health();
+    status.device = node.device();
+    view.nodes.push_back(std::move(status));
+  }
+  for (const v1::LoadReport& load : router.workers()) {
+    WorkerStatus worker;
+    worker.name = load.name();
+    worker.waiting = load.waiting();
+    worker.running = load.running();
+    worker.blocks_free = load.blocks_free();
+    worker.blocks_total = load.blocks_total();
+    worker.blocks_indexed = load.blocks_indexed();
+    worker.sessions = load.sessions();
+    worker.prefill_tokens = load.prefill_tokens();
+    worker.decode_tokens = load.decode_tokens();
+    worker.cached_tokens = load.cached_tokens();
+    worker.drafted = load.drafted();
+    worker.accepted = load.accepted();
+    view.workers.push_back(std::move(worker));
+  }
+  view.bookings = router.bookings();
+  return view;
+}
+
+}  // namespace
+
+void ClientCore::view(std::function<void(Result<ClusterView>)> done) {
+  if (members_.nodes_size() == 0) {
+    refresh_members();
+    auto again = std::make_shared<std::function<void()>>([this, done] { view(done); });
+    self_->delayed_send(caf::actor_cast<ClientActor>(self_), std::chrono::milliseconds(20),
+                        Closure{again});
+    return;
+  }
+  with_role("router", [this, done](auto resolved) {
+    if (!resolved) {
+      done(to_view(members_, {}));
+      return;
+    }
+    self_
+        ->request(caf::actor_cast<RouterActor>(resolved->second),
+                  std::chrono::milliseconds(limits::request_timeout_ms), v1::StatusQuery{})
+        .then([this, done](const v1::RouterStatus& router) { done(to_view(members_, router)); },
+              [this, done](const caf::error&) { done(to_view(members_, {})); });
+  });
+}
+
+}  // namespace troupe::actors

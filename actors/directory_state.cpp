@@ -1,0 +1,82 @@
+#include "actors/directory_state.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+
+DirectoryState::DirectoryState(std::string cluster, std::string manifest_digest)
+    : cluster_(std::move(cluster)), manifest_digest_(std::move(manifest_digest)) {}
+
+Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
+  const v1::NodeInfo& node = join.node();
+  if (node.name().empty()) return error(Code::invalid_argument, "a node without a name joined");
+  if (join.cluster() != cluster_) {
+    return error(Code::invalid_argument,
+                 concat("node ", node.name(), " belongs to cluster \"", join.cluster(),
+                        "\", this is \"", cluster_, "\""));
+  }
+  if (join.manifest_digest() != manifest_digest_) {
+    return error(Code::failed_precondition,
+                 concat("node ", node.name(), " was started from another manifest"),
+                 "stop it, or bring the whole cluster down and up again with one manifest");
+  }
+  expire(now);
+  auto found = members_.find(node.name());
+  if (found == members_.end()) {
+    if (members_.size() >= limits::nodes_max) {
+      return error(Code::exhausted, concat("the cluster has ", members_.size(), " nodes already"));
+    }
+    found = members_.emplace(node.name(), Member{}).first;
+  }
+  Member& member = found->second;
+  const bool changed = member.info.SerializeAsString() != node.SerializeAsString();
+  if (changed) {
+    if (member.info.incarnation() != node.incarnation()) {
+      log_info("directory", concat("node ", node.name(), " joined at ", node.host(), ":",
+                                   node.port(), ", pid ", node.pid()));
+    }
+    member.info = node;
+    ++version_;
+  }
+  member.lease_end = now + limits::lease_us;
+  return members();
+}
+
+void DirectoryState::leave(const std::string& name, uint64_t incarnation) {
+  const auto found = members_.find(name);
+  if (found == members_.end() || found->second.info.incarnation() != incarnation) return;
+  log_info("directory", concat("node ", name, " left"));
+  members_.erase(found);
+  ++version_;
+}
+
+void DirectoryState::expire(TimeUs now) {
+  for (auto it = members_.begin(); it != members_.end();) {
+    if (it->second.lease_end >= now) {
+      ++it;
+      continue;
+    }
+    log_warning("directory", concat("the lease of node ", it->first, " ended"));
+    it = members_.erase(it);
+    ++version_;
+  }
+}
+
+v1::Members DirectoryState::members() const {
+  v1::Members reply;
+  reply.set_version(version_);
+  reply.set_lease_ms(static_cast<uint32_t>(limits::lease_us / 1000));
+  std::vector<const Member*> sorted;
+  for (const auto& [name, member] : members_) sorted.push_back(&member);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Member* a, const Member* b) { return a->info.name() < b->info.name(); });
+  for (const Member* member : sorted) *reply.add_nodes() = member->info;
+  return reply;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,109 @@
+// The decode worker's side of a hand-over: attach to the worker that computes the prompt, read its
+// blocks as they are announced, and give up in bounded time. No CAF.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "engine/engine.hpp"
+#include "kv/layout.hpp"
+#include "schemas/common.pb.h"
+#include "schemas/request.pb.h"
+#include "transport/transport.hpp"
+
+namespace troupe::actors {
+
+/// What a hand-over asks of its shell.
+struct HandoverPorts {
+  /// Sends the attach to the worker; answered by on_attached().
+  std::function<void(uint64_t session, const v1::NodeInfo& source, const v1::Attach&)> attach;
+  /// Connects the transport; answered by on_connected().
+  std::function<void(uint64_t session, const std::string& address)> connect;
+  /// Reads one page; answered by on_read().
+  std::function<void(transport::PeerId, const transport::ReadRequest&, uint32_t block_index)> read;
+  /// Ends all reads of the session.
+  std::function<void(uint64_t session)> cancel_reads;
+  std::function<void(uint64_t session, const v1::ReadDone&)> tell_source;
+};
+
+/// How a hand-over ended; told once.
+struct HandoverSummary {
+  uint64_t session = 0;
+  engine::SequenceId sequence = 0;
+  uint32_t blocks_moved = 0;
+  uint64_t bytes_moved = 0;
+  std::string transport;
+  TimeUs read_us = 0;      ///< sum over the reads
+  TimeUs handover_us = 0;  ///< from the first announcement to the last block
+  std::optional<Error> failure;  ///< some blocks did not come; they are computed here
+};
+
+namespace limits {
+/// Without any news for this long the source is given up.
+inline constexpr TimeUs handover_idle_us = 10'000'000;
+/// Reads of one session that may run at once.
+inline constexpr uint32_t reads_in_flight_max = 8;
+}  // namespace limits
+
+class Handovers {
+ public:
+  Handovers(engine::Engine& engine, HandoverPorts ports,
+            std::function<void(const HandoverSummary&)> over);
+
+  /// Starts a session for blocks [first, first + pages.size()) of a held sequence.
+  void begin(uint64_t session, engine::SequenceId sequence, const v1::NodeInfo& source,
+             uint32_t first_block, std::vector<kv::PageId> pages, const std::string& fingerprint,
+             TimeUs now);
+  void on_attached(uint64_t session, const Result<v1::AttachReply>& reply, TimeUs now);
+  void on_connected(uint64_t session, const Result<transport::PeerId>& peer, TimeUs now);
+  void on_announce(const v1::Announce& announce, TimeUs now);
+  void on_read(uint64_t session, uint32_t block_index, const Result<transport::ReadDone>& result,
+               TimeUs now);
+  /// The source's process is gone.
+  void on_source_down(uint64_t session, TimeUs now);
+  void on_tick(TimeUs now);
+  /// Ends the session because its sequence is to go; `then` is called once no read can write its
+  /// pages any more (maybe at once): the sequence must keep them until then.
+  void cancel(uint64_t session, std::function<void()> then);
+
+  [[nodiscard]] size_t size() const { return sessions_.size(); }
+
+ private:
+  /// offered: the attach is under way; connecting: the transport is; moving: blocks are announced
+  /// and read; ending: it failed or was cancelled and reads that still run are waited for.
+  enum class State : uint8_t { offered, connecting, moving, ending };
+  struct Session {
+    uint64_t id = 0;
+    State state = State::offered;
+    engine::SequenceId sequence = 0;
+    std::function<void()> cancelled;  ///< set: the sequence goes when the reads are over
+    uint32_t first_block = 0;
+    std::vector<kv::PageId> pages;
+    std::string fingerprint;
+    transport::PeerId peer = 0;
+    std::map<uint32_t, v1::AnnouncedBlock> announced;  ///< not yet read
+    std::map<uint32_t, v1::AnnouncedBlock> reading;
+    uint32_t delivered = 0;
+    bool source_done = false;
+    TimeUs last_news_us = 0;
+    TimeUs first_announce_us = 0;
+    HandoverSummary summary;
+  };
+
+  Session* find(uint64_t session);
+  void read_more(Session& session);
+  void end(Session& session, std::optional<Error> failure, TimeUs now);
+  void finish(Session& session);
+
+  engine::Engine& engine_;
+  HandoverPorts ports_;
+  std::function<void(const HandoverSummary&)> over_;
+  std::unordered_map<uint64_t, Session> sessions_;
+};
+
+}  // namespace troupe::actors

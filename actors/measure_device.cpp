@@ -1,0 +1,84 @@
+#include "actors/measure_device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr uint32_t probe_tokens = 64;
+constexpr uint32_t deep_blocks_max = 8;
+
+/// Microseconds of one span, the best of two.
+Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>& pages,
+                         uint32_t first, uint32_t count) {
+  double best = 0;
+  for (uint64_t i = 0; i < 2; ++i) {
+    engine::Span span;
+    span.first_position = first;
+    span.tokens.resize(count);
+    span.block_table = pages;
+    engine::StepPlan plan;
+    plan.step = i + 1;
+    plan.spans.push_back(std::move(span));
+    const TimeUs start = now_us();
+    TROUPE_ASSIGN(const engine::Ticket ticket, backend.submit(std::move(plan)));
+    TROUPE_ASSIGN(const engine::StepResult result, backend.wait(ticket));
+    if (result.spans.at(0).error) return *result.spans[0].error;
+    const auto us = static_cast<double>(std::max<TimeUs>(now_us() - start, 1));
+    best = i == 0 ? us : std::min(best, us);
+  }
+  return best;
+}
+
+double copy_bytes_per_us(const kv::Pool& pool, kv::PageId from, kv::PageId to) {
+  const size_t bytes = pool.layout().block_bytes();
+  const TimeUs start = now_us();
+  for (int i = 0; i < 4; ++i) std::memcpy(pool.page(to), pool.page(from), bytes);
+  return static_cast<double>(4 * bytes) / static_cast<double>(std::max<TimeUs>(now_us() - start, 1));
+}
+
+Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
+                                  const std::vector<kv::PageId>& pages) {
+  const uint32_t per_block = pool.layout().tokens_per_block;
+  const auto covered = static_cast<uint32_t>(pages.size()) * per_block;
+  const uint32_t count = std::min(probe_tokens, covered);
+  TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count));
+  v1::DeviceProfile profile;
+  profile.set_prefill_us_per_token(shallow / count);
+  profile.set_transfer_bytes_per_us(copy_bytes_per_us(pool, pages.front(), pages.back()));
+  // The deep span reads the blocks before it, so they are written first.
+  for (uint32_t at = count; at + count <= covered; at += count) {
+    TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count));
+    const double context = static_cast<double>(at) * count;
+    profile.set_attention_ns_per_token_per_context(
+        std::max(0.0, (deep - shallow) * 1e3 / context));
+  }
+  TROUPE_ASSIGN(const double step, time_span(backend, pages, count - 1, 1));
+  profile.set_decode_us_per_step(step);
+  return profile;
+}
+
+}  // namespace
+
+Result<v1::DeviceProfile> measure_device(engine::Backend& backend, kv::Pool& pool) {
+  std::vector<kv::PageId> pages;
+  const uint32_t context_blocks =
+      std::max(1u, backend.capabilities().context_max / pool.layout().tokens_per_block);
+  while (pages.size() < std::min(deep_blocks_max, context_blocks)) {
+    const auto page = pool.allocate();
+    if (!page) break;
+    pages.push_back(*page);
+  }
+  if (pages.empty()) {
+    return error(Code::exhausted, "the KV pool holds no block", "give the worker more kv_memory");
+  }
+  auto profile = measure(backend, pool, pages);
+  for (kv::PageId page : pages) pool.release(page);
+  return profile;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,183 @@
+#include "actors/node.hpp"
+
+#include <thread>
+#include <unistd.h>
+
+#include <caf/openssl/all.hpp>
+
+#include "actors/device.hpp"
+#include "actors/directory.hpp"
+#include "actors/front.hpp"
+#include "actors/limits.hpp"
+#include "actors/node_impl.hpp"
+#include "actors/router.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr const char* known_roles = "directory, router, front, prefill, decode";
+
+Status check_roles(const NodeOptions& options) {
+  if (options.roles.empty()) {
+    return error(Code::invalid_argument, concat("node ", options.name, " has no role"),
+                 concat("one or more of ", known_roles));
+  }
+  for (const std::string& role : options.roles) {
+    if (role == "directory" || role == "router" || role == "front" || role == "prefill" ||
+        role == "decode") {
+      continue;
+    }
+    return error(Code::unsupported, concat("node ", options.name, " has the role ", role),
+                 concat("this release has ", known_roles));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Node::Impl::has(const char* role) const {
+  for (const std::string& own : options.roles) {
+    if (own == role) return true;
+  }
+  return false;
+}
+
+Status Node::Impl::start_roles() {
+  auto& system = runtime->system();
+  if (has("directory")) {
+    add_role("directory",
+             system.spawn(directory, std::make_shared<DirectoryState>(options.cluster,
+                                                                      options.manifest_digest)));
+  }
+  if (has("router")) {
+    PlacementOptions placement;
+    placement.prefill_blocks_min = options.prefill_blocks_min;
+    add_role("router", system.spawn(router, placement));
+  }
+  if (has("front")) {
+    auto made = Preparer::make(*model, options.worker.context_max, options.model_name);
+    if (!made) return made.error();
+    auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)));
+    add_role("front", handle);
+    state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
+  }
+  if (has("prefill") || has("decode")) TROUPE_TRY(start_worker());
+  return {};
+}
+
+Status Node::Impl::publish() {
+  auto& system = runtime->system();
+  uint16_t port = 0;
+  if (runtime->networked()) {
+    auto published = caf::openssl::publish(node_handle, options.port, options.host.c_str(), true);
+    if (!published) {
+      return error(Code::unavailable,
+                   concat("cannot listen on ", options.host, ":", options.port, ": ",
+                          system.render(published.error())),
+                   "is the port in use, and the address one of this host?");
+    }
+    port = *published;
+  }
+  own_port = port;
+  auto begin = [this, port] {
+    state->info.set_port(port);
+  };
+  caf::anon_send(node_handle, Closure{std::make_shared<std::function<void()>>(begin)});
+  caf::anon_send(node_handle, caf::tick_atom_v);
+  return {};
+}
+
+Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
+  TROUPE_TRY(check_roles(options));
+  std::unique_ptr<Node> node(new Node);
+  node->impl_ = std::make_unique<Impl>();
+  Impl& impl = *node->impl_;
+  impl.options = options;
+  const bool works = impl.has("prefill") || impl.has("decode");
+  if (works || impl.has("front")) {
+    TROUPE_ASSIGN(impl.model, model::load_model(options.model_path));
+  }
+  // UCX is configured through the environment: before any other thread may read it.
+  const uint64_t incarnation = random_u64();
+  if (works) TROUPE_TRY(impl.make_worker_parts(incarnation, !options.tls.empty()));
+  TROUPE_ASSIGN(impl.runtime, Runtime::start(options.tls, incarnation));
+
+  impl.state = std::make_shared<NodeState>();
+  NodeState& state = *impl.state;
+  state.cluster = options.cluster;
+  state.manifest_digest = options.manifest_digest;
+  state.directory_host = options.directory_host;
+  state.directory_port = options.directory_port;
+  state.info.set_name(options.name);
+  for (const std::string& role : options.roles) state.info.add_roles(role);
+  state.info.set_host(options.host);
+  state.info.set_incarnation(incarnation);
+  state.info.set_pid(static_cast<uint32_t>(::getpid()));
+  state.info.set_health("ready");
+  state.info.set_model(options.model_name);
+  state.info.set_device(impl.describe());
+  if (works) {
+    state.info.set_kv_fingerprint(impl.fingerprint);
+    state.info.set_tokens_per_block(impl.pool->layout().tokens_per_block);
+  }
+  impl.node_handle = impl.runtime->system().spawn(node_actor, impl.state);
+  TROUPE_TRY(impl.start_roles());
+  TROUPE_TRY(impl.publish());
+  return node;
+}
+
+Node::Impl::~Impl() {
+  if (!runtime) return;
+  if (networked_port() != 0) {
+    // openssl::unpublish of CAF 0.17 does not compile.
+    caf::anon_send(runtime->system().openssl_manager().actor_handle(), caf::close_atom_v, own_port);
+  }
+  if (worker_handle) {
+    caf::anon_send(worker_handle, Closure{std::make_shared<std::function<void()>>(close_worker)});
+    // The last messages (streams go elsewhere) leave before the connection does.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  for (const caf::strong_actor_ptr& handle : actors) {
+    caf::anon_send_exit(caf::actor_cast<caf::actor>(handle), caf::exit_reason::user_shutdown);
+  }
+  if (node_handle) caf::anon_send_exit(node_handle, caf::exit_reason::user_shutdown);
+  node_handle = nullptr;
+  worker_handle = nullptr;
+  actors.clear();
+  if (state) {
+    state->roles.clear();
+    state->member_listeners.clear();
+  }
+  runtime.reset();
+}
+
+Node::Node() = default;
+Node::~Node() = default;
+
+uint16_t Node::port() const { return impl_->own_port; }
+
+bool Node::joined() const {
+  const bool works = impl_->has("prefill") || impl_->has("decode");
+  return impl_->state->joined && (!works || impl_->state->worker_known);
+}
+
+Status Node::wait_joined(int timeout_ms) {
+  for (int waited = 0; waited < timeout_ms; waited += 10) {
+    if (joined()) return {};
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (!impl_->state->joined) {
+    return error(Code::timeout, concat("node ", impl_->options.name,
+                                       " was not accepted by the directory at ",
+                                       impl_->options.directory_host, ":",
+                                       impl_->options.directory_port, " in ", timeout_ms, " ms"));
+  }
+  return error(Code::timeout, concat("no router took worker ", impl_->options.name, " in ",
+                                     timeout_ms, " ms"));
+}
+
+std::string Node::describe() const { return impl_->describe(); }
+
+}  // namespace troupe::actors

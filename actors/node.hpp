@@ -1,0 +1,71 @@
+// One process of a cluster: it holds the roles that the manifest gives it, joins the directory and
+// keeps its lease. No CAF in this header.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/runtime.hpp"
+#include "base/result.hpp"
+#include "cpu/cpu_backend.hpp"
+#include "engine/engine.hpp"
+
+namespace troupe::actors {
+
+/// What a process with the role prefill or decode needs.
+struct WorkerOptions {
+  cpu::ComputeMode compute = cpu::ComputeMode::fast;
+  kv::KvType kv_type = kv::KvType::f16;
+  int threads = 0;                   ///< 0: all cores
+  size_t kv_bytes = 256u << 20;      ///< size of the KV pool
+  uint32_t context_max = 0;          ///< 0: the model's
+  engine::EngineLimits limits;
+  std::string data_address = "127.0.0.1";
+  bool shared_memory = true;
+  bool tcp = true;
+};
+
+struct NodeOptions {
+  std::string cluster = "troupe";
+  std::string name = "node";
+  std::vector<std::string> roles;    ///< directory, router, front, prefill, decode
+  std::string host = "127.0.0.1";    ///< address that the port binds to
+  uint16_t port = 0;                 ///< 0: the system chooses
+  TlsFiles tls;                      ///< empty: no network, everything in this process
+  std::string manifest_digest;
+  std::string directory_host;        ///< ignored when this node is the directory
+  uint16_t directory_port = 0;
+  std::string model_path;            ///< for front, prefill and decode
+  std::string model_name;
+  uint32_t prefill_blocks_min = 1;   ///< uncached blocks that make a prefill worker worth it
+  WorkerOptions worker;
+};
+
+class Node {
+ public:
+  /// Loads what the roles need and starts them; returns when the node is published. Errors: what
+  /// the model, the pool, the port or a certificate is refused for.
+  static Result<std::unique_ptr<Node>> start(const NodeOptions& options);
+  /// Tells every actor to go and waits for them.
+  ~Node();
+
+  /// The port that it is published on; 0 without a network.
+  [[nodiscard]] uint16_t port() const;
+  /// True once the directory has accepted it and, for a worker, a router has.
+  [[nodiscard]] bool joined() const;
+  /// Waits until joined(); timeout says what is missing.
+  Status wait_joined(int timeout_ms);
+  /// Resident facts for people: instruction set, threads, pool, transport.
+  [[nodiscard]] std::string describe() const;
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() { return *impl_; }
+
+ private:
+  Node();
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::actors

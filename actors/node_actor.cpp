@@ -1,0 +1,103 @@
+#include "actors/node_actor.hpp"
+
+#include "actors/limits.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+namespace {
+
+void take_members(NodeActor::pointer self, NodeState& state, const v1::Members& members) {
+  if (schemas::failed(members.failure())) {
+    const std::string refusal = schemas::from_wire(members.failure()).message();
+    if (refusal != state.last_refusal) log_error("node", "the directory refuses us: " + refusal);
+    state.last_refusal = refusal;
+    return;
+  }
+  state.last_refusal.clear();
+  state.joined = true;
+  for (const auto& listener : state.member_listeners) {
+    self->send(caf::actor_cast<MembersListener>(listener), members);
+  }
+}
+
+void join_directory(NodeActor::pointer self, std::shared_ptr<NodeState> state,
+                    const caf::strong_actor_ptr& directory) {
+  v1::Join join;
+  *join.mutable_node() = state->info;
+  join.set_cluster(state->cluster);
+  join.set_manifest_digest(state->manifest_digest);
+  self->request(caf::actor_cast<DirectoryActor>(directory),
+                std::chrono::milliseconds(limits::request_timeout_ms), join)
+      .then([self, state](const v1::Members& members) { take_members(self, *state, members); },
+            [self, state](const caf::error& e) {
+              log_warning("node", "the directory did not answer: " + self->system().render(e));
+            });
+}
+
+void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
+  const auto local = state->roles.find("directory");
+  if (local != state->roles.end()) {
+    join_directory(self, state, local->second);
+    return;
+  }
+  Caller caller;
+  caller.cluster = state->cluster;
+  caller.name = state->info.name();
+  caller.incarnation = state->info.incarnation();
+  resolve_address(self, caller, state->directory_host, state->directory_port, "directory", 0,
+                  [self, state](auto resolved) {
+                    if (resolved) {
+                      join_directory(self, state, resolved->second);
+                    } else {
+                      log_debug("node", resolved.error().message());
+                    }
+                  });
+}
+
+Result<caf::strong_actor_ptr> check_hello(const NodeState& state, const v1::Hello& hello) {
+  if (hello.protocol() != schemas::protocol_version) {
+    return error(Code::failed_precondition,
+                 concat(hello.name(), " speaks protocol version ", hello.protocol(), ", node ",
+                        state.info.name(), " speaks ", schemas::protocol_version),
+                 "run the same release of troupe on both");
+  }
+  if (hello.cluster() != state.cluster) {
+    return error(Code::invalid_argument,
+                 concat(hello.name(), " belongs to cluster \"", hello.cluster(), "\", node ",
+                        state.info.name(), " to \"", state.cluster, "\""));
+  }
+  if (hello.role().empty()) return caf::strong_actor_ptr{};
+  const auto found = state.roles.find(hello.role());
+  if (found == state.roles.end()) {
+    return error(Code::not_found,
+                 concat("node ", state.info.name(), " has no role ", hello.role()));
+  }
+  return found->second;
+}
+
+}  // namespace
+
+NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
+  return {
+      [state](const v1::Hello& hello)
+          -> caf::result<v1::Welcome, caf::strong_actor_ptr> {
+        v1::Welcome welcome;
+        welcome.set_protocol(schemas::protocol_version);
+        *welcome.mutable_node() = state->info;
+        auto handle = check_hello(*state, hello);
+        if (!handle) {
+          *welcome.mutable_failure() = schemas::to_wire(handle.error());
+          return {std::move(welcome), caf::strong_actor_ptr{}};
+        }
+        return {std::move(welcome), std::move(*handle)};
+      },
+      [](const Closure& closure) { (*closure.run)(); },
+      [self, state](caf::tick_atom) {
+        renew(self, state);
+        self->delayed_send(self, std::chrono::milliseconds(limits::renew_interval_ms),
+                           caf::tick_atom_v);
+      },
+  };
+}
+
+}  // namespace troupe::actors

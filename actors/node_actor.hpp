@@ -1,0 +1,33 @@
+// The published actor of a process: hands out role handles, keeps the lease, passes on who is
+// there. Internal to actors/.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "actors/interfaces.hpp"
+#include "actors/resolve.hpp"
+
+namespace troupe::actors {
+
+/// What the node actor knows of its process. Shared with Node, which reads the flags.
+struct NodeState {
+  std::string cluster;
+  std::string manifest_digest;
+  std::string directory_host;
+  uint16_t directory_port = 0;
+  v1::NodeInfo info;
+  std::map<std::string, caf::strong_actor_ptr> roles;
+  std::vector<caf::strong_actor_ptr> member_listeners;  ///< want v1::Members (front, worker)
+  std::atomic<bool> joined{false};
+  std::atomic<bool> worker_known{false};  ///< a router has accepted the worker
+  std::string last_refusal;
+  uint64_t members_version = 0;
+};
+
+/// Starts to join with the first tick that it is sent.
+NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<NodeState> state);
+
+}  // namespace troupe::actors

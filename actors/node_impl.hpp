@@ -1,0 +1,56 @@
+// What a Node is made of. Internal to actors/.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "actors/node.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/worker.hpp"
+
+namespace troupe::actors {
+
+struct Node::Impl {
+  ~Impl();
+
+  NodeOptions options;
+  std::shared_ptr<const model::Model> model;
+
+  // A worker's parts, in the order in which they depend on one another.
+  std::shared_ptr<transport::Transport> transport;
+  std::shared_ptr<engine::Backend> backend;
+  std::shared_ptr<kv::Pool> pool;
+  std::shared_ptr<kv::EventLog> events;
+  std::shared_ptr<kv::LocalIndex> index;
+  std::shared_ptr<engine::Engine> engine;
+  std::string fingerprint;
+  v1::DeviceProfile profile;
+
+  std::shared_ptr<NodeState> state;
+  std::unique_ptr<Runtime> runtime;
+  NodeActor node_handle;
+  WorkerActor worker_handle;
+  std::function<void()> close_worker;
+  std::vector<caf::strong_actor_ptr> actors;
+  uint16_t own_port = 0;
+
+  [[nodiscard]] bool has(const char* role) const;
+  [[nodiscard]] uint16_t networked_port() const { return own_port; }
+  [[nodiscard]] std::string describe() const;
+  Status make_worker_parts(uint64_t incarnation, bool networked);
+  Status start_worker();
+  Status start_roles();
+  Status publish();
+
+  template <class Handle>
+  void add_role(const char* role, const Handle& handle) {
+    auto pointer = caf::actor_cast<caf::strong_actor_ptr>(handle);
+    state->roles[role] = pointer;
+    actors.push_back(pointer);
+  }
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,100 @@
+// Builds a worker from its model: backend, pool, index, engine, transport, then the actors.
+#include "actors/device.hpp"
+#include "actors/measure_device.hpp"
+#include "actors/node_impl.hpp"
+
+#include "base/concat.hpp"
+#include "base/log.hpp"
+#include "kv/block_name.hpp"
+
+namespace troupe::actors {
+
+std::string Node::Impl::describe() const {
+  if (!backend) return {};
+  return concat(backend->capabilities().name, ", ", pool->num_pages(), " KV blocks of ",
+                pool->layout().block_bytes() / 1024, " KiB, ",
+                transport ? "transport ready" : "no transport");
+}
+
+Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
+  const WorkerOptions& worker = options.worker;
+  cpu::CpuOptions cpu_options;
+  cpu_options.mode = worker.compute;
+  cpu_options.kv_type = worker.kv_type;
+  cpu_options.threads = worker.threads;
+  cpu_options.context_max = worker.context_max;
+  cpu_options.step_tokens_max =
+      std::max(cpu_options.step_tokens_max, worker.limits.step_tokens_max);
+  kv::Region region;
+  const bool moves = networked && (worker.shared_memory || worker.tcp);
+  if (moves) {
+    transport::TransportOptions moving;
+    moving.data_address = worker.data_address;
+    moving.shared_memory = worker.shared_memory;
+    moving.tcp = worker.tcp;
+    moving.incarnation = incarnation;
+    TROUPE_ASSIGN(transport, transport::Transport::start(moving));
+    TROUPE_ASSIGN(region, transport->allocate(worker.kv_bytes));
+  } else {
+    TROUPE_ASSIGN(region, kv::allocate_region(worker.kv_bytes));
+  }
+  TROUPE_ASSIGN(backend, cpu::make_cpu_backend(model, cpu_options));
+  pool = std::make_shared<kv::Pool>(region, backend->kv_layout());
+  if (pool->num_pages() == 0) {
+    return error(Code::invalid_argument,
+                 concat("kv_memory of ", worker.kv_bytes, " bytes holds no block of ",
+                        pool->layout().block_bytes(), " bytes"),
+                 concat("at least ", pool->layout().block_bytes(), " bytes"));
+  }
+  if (transport) {
+    TROUPE_TRY(transport->serve_pool(region, pool->layout().block_bytes(), pool->num_pages()));
+  }
+  TROUPE_TRY(backend->attach_pool(region));
+  TROUPE_ASSIGN(profile, measure_device(*backend, *pool));
+  events = std::make_shared<kv::EventLog>();
+  index = std::make_shared<kv::LocalIndex>(*pool, *events);
+  engine = std::make_shared<engine::Engine>(*backend, *pool, *index, worker.limits);
+
+  kv::FingerprintParts parts;
+  parts.weights_digest = model->weights_digest;
+  parts.model_config = cpu::describe(model->config, backend->capabilities().context_max);
+  parts.numerics_id = backend->capabilities().numerics_id;
+  parts.kv_layout = backend->kv_layout().describe();
+  const Digest digest = kv::fingerprint(parts);
+  fingerprint.assign(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return {};
+}
+
+Status Node::Impl::start_worker() {
+  auto& system = runtime->system();
+  WorkerSetup setup;
+  setup.caller = {options.cluster, options.name, runtime->incarnation(), node_handle};
+  setup.node = state;
+  setup.backend = backend;
+  setup.transport = transport;
+  setup.pool = pool;
+  setup.events = events;
+  setup.index = index;
+  setup.engine = engine;
+  if (!model->tokenizer.tokens.empty()) {
+    TROUPE_ASSIGN(setup.tokenizer, text::Tokenizer::make(model->tokenizer));
+  }
+  setup.fingerprint = fingerprint;
+  setup.profile = profile;
+  setup.device = system.spawn<caf::detached>(device, backend);
+  actors.push_back(caf::actor_cast<caf::strong_actor_ptr>(setup.device));
+
+  auto core = std::make_shared<std::weak_ptr<WorkerCore>>();
+  worker_handle = system.spawn(worker, std::move(setup), core);
+  close_worker = [core] {
+    if (auto alive = core->lock()) alive->logic().close();
+  };
+  for (const char* role : {"prefill", "decode"}) {
+    if (has(role)) state->roles[role] = caf::actor_cast<caf::strong_actor_ptr>(worker_handle);
+  }
+  actors.push_back(caf::actor_cast<caf::strong_actor_ptr>(worker_handle));
+  state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(worker_handle));
+  return {};
+}
+
+}  // namespace troupe::actors

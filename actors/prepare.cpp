@@ -1,0 +1,143 @@
+#include "actors/prepare.hpp"
+
+#include <cstring>
+#include <ctime>
+
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "engine/sampling.hpp"
+#include "schemas/convert.hpp"
+#include "text/stop_matcher.hpp"
+
+namespace troupe::actors {
+
+Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint32_t context_max,
+                                                 std::string model_name) {
+  std::unique_ptr<Preparer> preparer(new Preparer);
+  preparer->context_max_ = context_max == 0 ? model.config.context_max : context_max;
+  preparer->vocab_size_ = model.config.vocab_size;
+  preparer->model_name_ = std::move(model_name);
+  const text::TokenizerSpec& spec = model.tokenizer;
+  if (spec.tokens.empty()) return preparer;
+  TROUPE_ASSIGN(preparer->tokenizer_, text::Tokenizer::make(spec));
+  const auto text_of = [&spec](int32_t id) {
+    return id >= 0 ? spec.tokens[static_cast<size_t>(id)] : std::string();
+  };
+  preparer->bos_text_ = text_of(spec.bos_id);
+  preparer->eos_text_ = text_of(spec.eos_id);
+  if (!spec.chat_template.empty()) {
+    TROUPE_ASSIGN(preparer->template_, text::ChatTemplate::parse(spec.chat_template));
+  }
+  return preparer;
+}
+
+void Preparer::set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block) {
+  fingerprint_ = fingerprint;
+  tokens_per_block_ = tokens_per_block;
+}
+
+v1::PreparedRequest Preparer::prepare(const v1::PrepareRequest& request,
+                                      uint64_t random_seed) const {
+  auto prepared = try_prepare(request, random_seed);
+  if (prepared) return std::move(*prepared);
+  v1::PreparedRequest refused;
+  refused.set_request_id(request.request_id());
+  *refused.mutable_failure() = schemas::to_wire(prepared.error());
+  return refused;
+}
+
+Result<std::string> Preparer::render(const v1::PrepareRequest& request) const {
+  if (!template_) {
+    return error(Code::invalid_argument, "the model has no chat template",
+                 "send text instead of messages");
+  }
+  text::RenderInput input;
+  for (const v1::ChatMessage& message : request.messages()) {
+    input.messages.push_back({{"role", message.role()}, {"content", message.content()}});
+  }
+  input.bos_token = bos_text_;
+  input.eos_token = eos_text_;
+  input.now_s = static_cast<int64_t>(std::time(nullptr));
+  return template_->render(input);
+}
+
+Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& request) const {
+  const int given = (request.has_text() ? 1 : 0) + (request.messages_size() > 0 ? 1 : 0) +
+                    (request.token_ids_size() > 0 ? 1 : 0);
+  if (given != 1) {
+    return error(Code::invalid_argument, given == 0 ? "the request has no prompt"
+                                                    : "the request has several prompts",
+                 "exactly one of text, messages and token_ids");
+  }
+  if (request.token_ids_size() > 0) {
+    return std::vector<int32_t>(request.token_ids().begin(), request.token_ids().end());
+  }
+  if (!tokenizer_) {
+    return error(Code::unsupported, "the model file has no tokenizer", "send token ids");
+  }
+  text::EncodeOptions options;
+  options.add_special = true;
+  options.parse_special = request.parse_special();
+  if (request.has_text()) return tokenizer_->encode(request.text(), options);
+  TROUPE_ASSIGN(const std::string rendered, render(request));
+  // The template spells control tokens, BOS included.
+  options.parse_special = true;
+  options.add_special = false;
+  return tokenizer_->encode(rendered, options);
+}
+
+Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& request,
+                                                  uint64_t random_seed) const {
+  if (!request.model().empty() && request.model() != model_name_) {
+    return error(Code::not_found, concat("no model \"", request.model(), "\" is served here"),
+                 concat("this cluster serves \"", model_name_, "\""));
+  }
+  if (request.choices() == 0 || request.choices() > engine::limits::choices_max) {
+    return error(Code::invalid_argument, concat("n is ", request.choices()),
+                 concat("1 to ", engine::limits::choices_max));
+  }
+  TROUPE_TRY(text::check_stop_strings({request.stop().begin(), request.stop().end()}));
+  TROUPE_ASSIGN(engine::SamplingParams sampling, schemas::from_wire(request.sampling()));
+  TROUPE_TRY(engine::validate(sampling, vocab_size_));
+  TROUPE_ASSIGN(std::vector<int32_t> tokens, tokens_of(request));
+  if (tokens.empty()) {
+    return error(Code::invalid_argument, "the prompt is empty", "at least one token");
+  }
+  if (tokens.size() >= context_max_) {
+    return error(Code::invalid_argument,
+                 concat("the prompt has ", tokens.size(), " tokens, the context holds ",
+                        context_max_),
+                 concat("at most ", context_max_ - 1, " prompt tokens"));
+  }
+  for (int32_t token : tokens) {
+    if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;
+    return error(Code::invalid_argument, concat("token id ", token, " is not in the vocabulary"),
+                 concat("0 to ", vocab_size_ - 1));
+  }
+  if (!request.has_seed()) sampling.seed = random_seed;
+  if (tokenizer_) {
+    sampling.stop_ids.insert(sampling.stop_ids.end(), tokenizer_->stop_ids().begin(),
+                             tokenizer_->stop_ids().end());
+  }
+  v1::PreparedRequest prepared;
+  prepared.set_request_id(request.request_id());
+  prepared.mutable_prompt()->Add(tokens.begin(), tokens.end());
+  *prepared.mutable_sampling() = schemas::to_wire(sampling);
+  prepared.set_context_max(context_max_);
+  name_blocks(prepared);
+  return prepared;
+}
+
+void Preparer::name_blocks(v1::PreparedRequest& prepared) const {
+  Digest fingerprint{};
+  if (fingerprint_.size() != fingerprint.size() || tokens_per_block_ == 0) return;
+  std::memcpy(fingerprint.data(), fingerprint_.data(), fingerprint.size());
+  const kv::BlockName root = kv::root_name(fingerprint, "");
+  const std::vector<int32_t> tokens(prepared.prompt().begin(), prepared.prompt().end());
+  prepared.set_root(schemas::pack_name(root));
+  prepared.set_names(schemas::pack_names(kv::block_names(root, tokens, tokens_per_block_)));
+  prepared.set_kv_fingerprint(fingerprint_);
+  prepared.set_tokens_per_block(tokens_per_block_);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,49 @@
+// What the front decides about a request: render, tokenize, resolve parameters, draw the seed, name
+// the blocks. No CAF.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "kv/block_name.hpp"
+#include "model/model.hpp"
+#include "schemas/request.pb.h"
+#include "text/chat_template.hpp"
+#include "text/tokenizer.hpp"
+
+namespace troupe::actors {
+
+class Preparer {
+ public:
+  /// Errors: whatever the tokenizer or the template of the model is refused for.
+  static Result<std::unique_ptr<Preparer>> make(const model::Model& model, uint32_t context_max,
+                                                std::string model_name);
+
+  /// What the workers said that their blocks are interchangeable with.
+  void set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block);
+
+  /// The prepared request, or one with its failure set. `random_seed` is used when the request has
+  /// no seed.
+  v1::PreparedRequest prepare(const v1::PrepareRequest& request, uint64_t random_seed) const;
+
+ private:
+  Preparer() = default;
+  Result<v1::PreparedRequest> try_prepare(const v1::PrepareRequest& request,
+                                          uint64_t random_seed) const;
+  Result<std::vector<int32_t>> tokens_of(const v1::PrepareRequest& request) const;
+  Result<std::string> render(const v1::PrepareRequest& request) const;
+  void name_blocks(v1::PreparedRequest& prepared) const;
+
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::optional<text::ChatTemplate> template_;
+  std::string model_name_;
+  std::string bos_text_, eos_text_;
+  uint32_t context_max_ = 0;
+  uint32_t vocab_size_ = 0;
+  std::string fingerprint_;
+  uint32_t tokens_per_block_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,97 @@
+// From "node X at host:port" to a handle of one of its roles: connect over TLS, say hello, check
+// who answered. CAF keeps the connection and reuses it.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <caf/openssl/all.hpp>
+
+#include "actors/interfaces.hpp"
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "schemas/convert.hpp"
+
+namespace troupe::actors {
+
+/// Who asks: goes into every hello. A local node answers for itself without the network.
+struct Caller {
+  std::string cluster;
+  std::string name;
+  uint64_t incarnation = 0;
+  NodeActor local_node;  ///< may be empty (a pure client)
+};
+
+using Resolved = std::function<void(Result<std::pair<v1::NodeInfo, caf::strong_actor_ptr>>)>;
+
+template <class Self>
+void say_hello(Self* self, const NodeActor& node, const Caller& caller, const std::string& role,
+               uint64_t expected_incarnation, Resolved done) {
+  v1::Hello hello;
+  hello.set_protocol(schemas::protocol_version);
+  hello.set_cluster(caller.cluster);
+  hello.set_name(caller.name);
+  hello.set_incarnation(caller.incarnation);
+  hello.set_role(role);
+  self->request(node, std::chrono::milliseconds(limits::connect_timeout_ms), std::move(hello))
+      .then(
+          [done, expected_incarnation](const v1::Welcome& welcome,
+                                       const caf::strong_actor_ptr& handle) {
+            if (schemas::failed(welcome.failure())) {
+              done(schemas::from_wire(welcome.failure()));
+            } else if (expected_incarnation != 0 &&
+                       welcome.node().incarnation() != expected_incarnation) {
+              done(error(Code::unavailable, concat("node ", welcome.node().name(),
+                                                   " was restarted meanwhile")));
+            } else {
+              done(std::make_pair(welcome.node(), handle));
+            }
+          },
+          [self, done](const caf::error& e) {
+            done(error(Code::unavailable, concat("a node did not answer the hello: ",
+                                                 self->system().render(e))));
+          });
+}
+
+/// Finds the handle of `role` at host:port. expected_incarnation 0: whoever is there.
+template <class Self>
+void resolve_address(Self* self, const Caller& caller, const std::string& host, uint16_t port,
+                     const std::string& role, uint64_t expected_incarnation, Resolved done) {
+  if (!self->system().has_middleman() || !self->system().has_openssl_manager()) {
+    done(error(Code::unavailable, "this process has no network"));
+    return;
+  }
+  auto middleman = self->system().openssl_manager().actor_handle();
+  self->request(middleman, std::chrono::milliseconds(limits::connect_timeout_ms),
+                caf::connect_atom_v, host, port)
+      .then(
+          [=](const caf::node_id&, const caf::strong_actor_ptr& ptr,
+              const std::set<std::string>&) {
+            if (!ptr) {
+              done(error(Code::unavailable, concat("nobody is published at ", host, ":", port)));
+              return;
+            }
+            say_hello(self, caf::actor_cast<NodeActor>(ptr), caller, role, expected_incarnation,
+                      done);
+          },
+          [self, done, host, port](const caf::error& e) {
+            done(error(Code::unavailable, concat("cannot connect to ", host, ":", port, ": ",
+                                                 self->system().render(e))));
+          });
+}
+
+/// Finds the handle of `role` on exactly this node and incarnation.
+template <class Self>
+void resolve(Self* self, const Caller& caller, const v1::NodeInfo& node, const std::string& role,
+             Resolved done) {
+  if (caller.local_node && node.incarnation() == caller.incarnation) {
+    say_hello(self, caller.local_node, caller, role, node.incarnation(), std::move(done));
+    return;
+  }
+  resolve_address(self, caller, node.host(), static_cast<uint16_t>(node.port()), role,
+                  node.incarnation(), std::move(done));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,115 @@
+#include "actors/resume_point.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "schemas/convert.hpp"
+
+namespace troupe::actors {
+
+ResumePoint::ResumePoint(v1::PreparedRequest prepared, const GenerateRequest& request)
+    : prepared_(std::move(prepared)), stop_(request.stop), drafts_(request.drafts) {
+  choices_.resize(request.choices);
+  for (uint32_t i = 0; i < request.choices; ++i) choices_[i].choice = i;
+}
+
+v1::StartRequest ResumePoint::next_attempt(const v1::Placement& placement, uint64_t session) {
+  ++attempt_;
+  v1::StartRequest start;
+  start.set_request_id(prepared_.request_id());
+  start.set_attempt(attempt_);
+  *start.mutable_prompt() = prepared_.prompt();
+  *start.mutable_sampling() = prepared_.sampling();
+  for (const std::string& stop : stop_) start.add_stop(stop);
+  start.set_root(prepared_.root());
+  start.set_drafts(drafts_);
+  if (!placement.prefill().name().empty()) {
+    *start.mutable_prefill() = placement.prefill();
+    start.set_session(session);
+    start.set_prefill_tokens(static_cast<uint32_t>(prefill_tokens().size()));
+  }
+  for (const ChoiceResult& choice : choices_) {
+    if (!choice.finish_reason.empty()) continue;
+    v1::ChoiceState* state = start.add_choices();
+    state->set_choice(choice.choice);
+    state->mutable_output()->Add(choice.token_ids.begin(), choice.token_ids.end());
+  }
+  return start;
+}
+
+std::vector<int32_t> ResumePoint::prefill_tokens() const {
+  std::vector<int32_t> tokens(prepared_.prompt().begin(), prepared_.prompt().end());
+  if (choices_.size() == 1) {
+    tokens.insert(tokens.end(), choices_[0].token_ids.begin(), choices_[0].token_ids.end());
+  }
+  return tokens;
+}
+
+ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
+  Accepted accepted;
+  if (delta.attempt() != attempt_ || delta.choice() >= choices_.size()) return accepted;
+  ChoiceResult& choice = choices_[delta.choice()];
+  if (!choice.finish_reason.empty()) return accepted;
+  const size_t held = choice.token_ids.size();
+  if (delta.first_index() > held || delta.logprob_bits_size() != delta.tokens_size()) {
+    accepted.gap = true;
+    return accepted;
+  }
+  // Text comes per message, not per token: a message is new as a whole or not at all.
+  if (delta.first_index() < held && delta.tokens_size() > 0) return accepted;
+
+  ClientDelta& out = accepted.delta;
+  out.choice = delta.choice();
+  out.text = delta.text();
+  for (int i = 0; i < delta.tokens_size(); ++i) {
+    out.tokens.push_back(delta.tokens(i));
+    out.logprobs.push_back(std::bit_cast<float>(delta.logprob_bits(i)));
+    std::vector<std::pair<int32_t, float>> top;
+    if (i < delta.top_logprobs_size()) {
+      for (const auto& entry : delta.top_logprobs(i).entries()) {
+        top.emplace_back(entry.token(), std::bit_cast<float>(entry.logprob_bits()));
+      }
+    }
+    out.top_logprobs.push_back(std::move(top));
+  }
+  choice.text += out.text;
+  choice.token_ids.insert(choice.token_ids.end(), out.tokens.begin(), out.tokens.end());
+  choice.logprobs.insert(choice.logprobs.end(), out.logprobs.begin(), out.logprobs.end());
+  choice.top_logprobs.insert(choice.top_logprobs.end(), out.top_logprobs.begin(),
+                             out.top_logprobs.end());
+  if (delta.finish().empty()) return accepted;
+  take_stats(delta.stats(), choice);
+  if (delta.finish() == "failed") {
+    accepted.failure = schemas::from_wire(delta.failure());
+    return accepted;
+  }
+  choice.finish_reason = delta.finish();
+  accepted.choice_finished = true;
+  return accepted;
+}
+
+void ResumePoint::take_stats(const v1::ChoiceStats& stats, ChoiceResult& choice) {
+  choice.drafted += stats.drafted();
+  choice.accepted += stats.accepted();
+  stats_.set_cached_tokens(std::max(stats_.cached_tokens(), stats.cached_tokens()));
+  stats_.set_blocks_moved(stats_.blocks_moved() + stats.blocks_moved());
+  stats_.set_bytes_moved(stats_.bytes_moved() + stats.bytes_moved());
+  stats_.set_transfer_us(stats_.transfer_us() + stats.transfer_us());
+  stats_.set_handover_us(stats_.handover_us() + stats.handover_us());
+  if (!stats.transport().empty()) stats_.set_transport(stats.transport());
+}
+
+bool ResumePoint::all_finished() const {
+  return std::all_of(choices_.begin(), choices_.end(),
+                     [](const ChoiceResult& c) { return !c.finish_reason.empty(); });
+}
+
+uint32_t ResumePoint::num_tokens() const {
+  size_t longest = 0;
+  for (const ChoiceResult& choice : choices_) {
+    longest = std::max(longest, choice.token_ids.size());
+  }
+  return static_cast<uint32_t>(static_cast<size_t>(prepared_.prompt_size()) + longest);
+}
+
+}  // namespace troupe::actors

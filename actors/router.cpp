@@ -1,0 +1,176 @@
+#include "actors/router.hpp"
+
+#include <algorithm>
+
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+#include "schemas/convert.hpp"
+
+namespace troupe::actors {
+namespace {
+
+bool has_role(const v1::NodeInfo& node, const char* role) {
+  return std::find(node.roles().begin(), node.roles().end(), role) != node.roles().end();
+}
+
+WorkerInfo to_info(const v1::WorkerHello& hello) {
+  WorkerInfo info;
+  info.id = hello.node().name();
+  info.incarnation = hello.node().incarnation();
+  const bool decode = has_role(hello.node(), "decode");
+  const bool prefill = has_role(hello.node(), "prefill");
+  info.role = decode && prefill ? WorkerRole::both
+              : decode          ? WorkerRole::decode
+                                : WorkerRole::prefill;
+  info.kv_fingerprint = hello.node().kv_fingerprint();
+  info.profile.prefill_us_per_token = hello.profile().prefill_us_per_token();
+  info.profile.attention_ns_per_token_per_context =
+      hello.profile().attention_ns_per_token_per_context();
+  info.profile.decode_us_per_step = hello.profile().decode_us_per_step();
+  info.profile.transfer_bytes_per_us = hello.profile().transfer_bytes_per_us();
+  info.block_bytes = hello.block_bytes();
+  info.blocks_free = hello.blocks_free();
+  info.blocks_total = hello.blocks_total();
+  return info;
+}
+
+v1::WorkerHelloReply welcome_worker(RouterState& state, const v1::WorkerHello& hello,
+                                    const caf::strong_actor_ptr& handle) {
+  v1::WorkerHelloReply reply;
+  const WorkerInfo info = to_info(hello);
+  if (auto status = state.placement.on_worker(info); !status) {
+    *reply.mutable_failure() = schemas::to_wire(status.error());
+    return reply;
+  }
+  state.workers[info.id] = {hello.node(), {}, handle};
+  state.workers[info.id].load.set_name(info.id);
+  reply.set_want_snapshot(state.placement.index().last_number(info.id).value_or(0) !=
+                          hello.last_event());
+  log_info("router", concat("worker ", info.id, " is here: ", info.blocks_total, " blocks, ",
+                            info.profile.prefill_us_per_token, " us per prompt token"));
+  return reply;
+}
+
+v1::KvEventsReply take_events(RouterState& state, const v1::KvEvents& wire) {
+  v1::KvEventsReply reply;
+  auto events = schemas::from_wire(wire);
+  if (!events) {
+    log_warning("router", events.error().message());
+    reply.set_want_snapshot(true);
+    return reply;
+  }
+  for (const kv::Event& event : *events) {
+    const auto applied = state.placement.index().apply(wire.name(), wire.incarnation(), event);
+    if (applied == kv::Applied::gap) {
+      reply.set_want_snapshot(true);
+      break;
+    }
+  }
+  return reply;
+}
+
+void take_snapshot(RouterState& state, const std::string& payload) {
+  v1::KvSnapshot snapshot;
+  if (!snapshot.ParseFromString(payload)) return;
+  auto names = schemas::unpack_names(snapshot.names());
+  if (!names) return;
+  std::vector<kv::Residence> blocks(names->size());
+  for (size_t i = 0; i < blocks.size(); ++i) blocks[i].name = (*names)[i];
+  state.placement.index().apply_snapshot(snapshot.name(), snapshot.incarnation(),
+                                         snapshot.last_number(), blocks);
+}
+
+v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
+  v1::Placement reply;
+  const auto refuse = [&reply](const Error& why) {
+    *reply.mutable_failure() = schemas::to_wire(why);
+    return reply;
+  };
+  auto names = schemas::unpack_names(wire.names());
+  if (!names) return refuse(names.error());
+  if (names->size() > limits::names_max) {
+    return refuse(error(Code::invalid_argument, concat(names->size(), " block names"),
+                        concat("at most ", limits::names_max)));
+  }
+  PlaceRequest request;
+  request.names = std::move(*names);
+  request.num_tokens = wire.num_tokens();
+  request.max_tokens = wire.max_tokens();
+  request.choices = wire.choices();
+  request.kv_fingerprint = wire.kv_fingerprint();
+  request.exclude.assign(wire.exclude().begin(), wire.exclude().end());
+  auto decision = state.placement.place(request, now_us());
+  if (!decision) return refuse(decision.error());
+  *reply.mutable_decode() = state.workers.at(decision->decode_worker).node;
+  if (decision->prefill_worker) {
+    *reply.mutable_prefill() = state.workers.at(*decision->prefill_worker).node;
+  }
+  reply.set_booking(decision->booking);
+  reply.set_predicted_us(decision->predicted_us);
+  if (wire.explain()) reply.set_explanation(explain(*decision));
+  return reply;
+}
+
+void worker_down(RouterState& state, const caf::actor_addr& who) {
+  for (auto it = state.workers.begin(); it != state.workers.end(); ++it) {
+    if (!(it->second.handle == who)) continue;
+    log_warning("router", concat("worker ", it->first, " is gone"));
+    state.placement.on_worker_gone(it->first, it->second.node.incarnation());
+    state.workers.erase(it);
+    return;
+  }
+}
+
+void take_load(RouterState& state, const v1::LoadReport& load) {
+  const auto found = state.workers.find(load.name());
+  if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
+    return;
+  }
+  found->second.load = load;
+  state.placement.on_load(load.name(), load.incarnation(), load.blocks_free());
+}
+
+v1::RouterStatus status_of(const RouterState& state) {
+  v1::RouterStatus status;
+  for (const auto& [name, worker] : state.workers) *status.add_workers() = worker.load;
+  status.set_bookings(static_cast<uint32_t>(state.placement.num_bookings()));
+  return status;
+}
+
+}  // namespace
+
+RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<RouterState>> self,
+                                  PlacementOptions options) {
+  self->state = std::make_shared<RouterState>(options);
+  auto state = self->state;
+  self->set_down_handler([state](const caf::down_msg& down) { worker_down(*state, down.source); });
+  return {
+      [self, state](const v1::WorkerHello& hello, const caf::strong_actor_ptr& handle) {
+        self->monitor(handle);
+        return welcome_worker(*state, hello, handle);
+      },
+      [state](const v1::KvEvents& events) { return take_events(*state, events); },
+      [state](const v1::LoadReport& load) { take_load(*state, load); },
+      [self, state](const v1::Part& part) {
+        state->parts.expire(now_us());
+        auto [ack, whole] = state->parts.take(self->current_sender(), part, now_us());
+        if (whole && part.kind() == v1::PART_SNAPSHOT) take_snapshot(*state, *whole);
+        return ack;
+      },
+      [state](const v1::PlaceRequest& request) {
+        state->placement.expire(now_us());
+        return place(*state, request);
+      },
+      [state](const v1::BookingUpdate& update) {
+        if (update.done()) {
+          state->placement.finish(update.booking());
+        } else {
+          state->placement.progress(update.booking(), UINT32_MAX, now_us());
+        }
+      },
+      [state](const v1::StatusQuery&) { return status_of(*state); },
+  };
+}
+
+}  // namespace troupe::actors

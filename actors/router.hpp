@@ -1,0 +1,28 @@
+// The router actor: feeds Placement with workers, events and loads, and answers placements.
+#pragma once
+
+#include <memory>
+
+#include "actors/interfaces.hpp"
+#include "actors/peer_parts.hpp"
+#include "actors/placement.hpp"
+
+namespace troupe::actors {
+
+struct RouterState {
+  explicit RouterState(PlacementOptions options) : placement(options) {}
+
+  struct Worker {
+    v1::NodeInfo node;
+    v1::LoadReport load;
+    caf::strong_actor_ptr handle;
+  };
+  Placement placement;
+  std::map<std::string, Worker> workers;
+  PeerParts parts;
+};
+
+RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<RouterState>> self,
+                                  PlacementOptions options);
+
+}  // namespace troupe::actors

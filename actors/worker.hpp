@@ -1,0 +1,85 @@
+// The worker actor: the shell around WorkerLogic. It turns messages into calls, gives plans to the
+// device, and tells routers what it holds. Internal to actors/.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "actors/interfaces.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/peer_parts.hpp"
+#include "actors/resolve.hpp"
+#include "actors/worker_logic.hpp"
+#include "transport/transport.hpp"
+
+namespace troupe::actors {
+
+/// What a worker stands on; made by Node, outlives the actor.
+struct WorkerSetup {
+  Caller caller;
+  std::shared_ptr<NodeState> node;
+  std::shared_ptr<engine::Backend> backend;
+  std::shared_ptr<transport::Transport> transport;  ///< empty: no hand-over between processes
+  std::shared_ptr<kv::Pool> pool;
+  std::shared_ptr<kv::EventLog> events;
+  std::shared_ptr<kv::LocalIndex> index;
+  std::shared_ptr<engine::Engine> engine;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::string fingerprint;
+  v1::DeviceProfile profile;
+  DeviceActor device;
+};
+
+class WorkerCore {
+ public:
+  WorkerCore(WorkerActor::pointer self, WorkerSetup setup);
+
+  v1::PartAck on_part(const v1::Part& part);
+  v1::AttachReply on_attach(const v1::Attach& attach);
+  void on_members(const v1::Members& members);
+  void on_down(const caf::down_msg& down);
+  void on_tick();
+  WorkerLogic& logic() { return *logic_; }
+  PeerKey key_of(const caf::strong_actor_ptr& peer);
+  /// After every message: next plan to the device, events to the routers.
+  void settle();
+
+ private:
+  struct Router {
+    v1::NodeInfo node;
+    caf::strong_actor_ptr handle;
+    uint64_t sent_events = 0;
+    bool busy = false;  ///< a batch or a snapshot is not answered yet
+  };
+
+  WorkerPorts make_ports();
+  HandoverPorts make_handover_ports();
+  void submit(engine::StepPlan plan);
+  void attach(uint64_t session, const v1::NodeInfo& source, const v1::Attach& attach);
+  void connect(uint64_t session, const std::string& address);
+  void greet_router(const v1::NodeInfo& node);
+  void send_events(Router& router);
+  void send_snapshot(const std::string& name);
+  void post(std::function<void()> run);
+
+  WorkerActor::pointer self_;
+  WorkerSetup setup_;
+  std::unique_ptr<WorkerLogic> logic_;
+  PeerParts parts_;
+  v1::NodeInfo own_;  ///< as the directory tells it
+  PeerKey last_key_ = 0;
+  std::map<caf::actor_addr, PeerKey> keys_;
+  std::unordered_map<PeerKey, caf::strong_actor_ptr> peers_;
+  std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
+  std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
+  std::map<std::string, Router> routers_;
+};
+
+/// `core_out` gets the core, for closures that are sent to this actor.
+WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<std::shared_ptr<WorkerCore>> self,
+                                  WorkerSetup setup,
+                                  std::shared_ptr<std::weak_ptr<WorkerCore>> core_out);
+
+}  // namespace troupe::actors

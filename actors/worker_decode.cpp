@@ -1,0 +1,273 @@
+// The decode side of a worker: starts, deltas, flow control towards clients.
+#include "actors/limits.hpp"
+#include "actors/worker_logic.hpp"
+
+#include <bit>
+
+#include "base/concat.hpp"
+#include "schemas/convert.hpp"
+
+namespace troupe::actors {
+
+Result<WorkerLogic::Choice> WorkerLogic::make_choice(PeerKey client, const v1::StartRequest& start,
+                                                     const v1::ChoiceState& state,
+                                                     TimeUs now) const {
+  if (start.stop_size() > limits::stops_max) {
+    return error(Code::invalid_argument, concat(start.stop_size(), " stop strings"),
+                 concat("at most ", limits::stops_max));
+  }
+  text::OutputText::Options options;
+  options.stops.assign(start.stop().begin(), start.stop().end());
+  Choice choice{start.request_id(), start.attempt(), state.choice(), client, std::nullopt, {},
+                text::OutputText(parts_.tokenizer, std::move(options)), {}, 0, now};
+  TROUPE_ASSIGN(choice.spec.sampling, schemas::from_wire(start.sampling()));
+  TROUPE_ASSIGN(choice.spec.root, schemas::unpack_name(start.root()));
+  choice.spec.sampling.choice = state.choice();
+  choice.spec.drafts = start.drafts();
+  choice.spec.tokens.assign(start.prompt().begin(), start.prompt().end());
+  choice.spec.num_prompt_tokens = static_cast<uint32_t>(start.prompt_size());
+  choice.spec.tokens.insert(choice.spec.tokens.end(), state.output().begin(),
+                            state.output().end());
+  // What the client holds already is read again to know what is held back at its end.
+  for (int32_t token : state.output()) (void)choice.text.push(token);
+  return choice;
+}
+
+void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs now) {
+  now_ = now;
+  bool waiting = false;
+  bool first = true;
+  for (const v1::ChoiceState& state : start.choices()) {
+    const ChoiceKey key{start.request_id(), state.choice()};
+    const auto found = choices_.find(key);
+    if (found != choices_.end()) {
+      if (found->second.attempt >= start.attempt()) continue;
+      end_choice(key, true);
+    }
+    if (closing_ || choices_.size() >= limits::requests_max) {
+      fail(client, key.first, key.second, start.attempt(),
+           closing_ ? error(Code::unavailable, "the worker is shutting down")
+                    : error(Code::unavailable, concat("the worker has ", choices_.size(),
+                                                      " requests already")));
+      continue;
+    }
+    auto choice = make_choice(client, start, state, now);
+    if (!choice) {
+      fail(client, key.first, key.second, start.attempt(), choice.error());
+      continue;
+    }
+    clients_[client];
+    if (waiting) {
+      choice->session = start.session();
+      choices_.emplace(key, std::move(*choice));
+      continue;
+    }
+    if (!admit(*choice)) continue;
+    Choice& added = choices_.emplace(key, std::move(*choice)).first->second;
+    if (first) waiting = begin_handover(start, added, now);
+    first = false;
+  }
+}
+
+bool WorkerLogic::admit(Choice& choice) {
+  auto id = parts_.engine.add(choice.spec);
+  if (!id) {
+    fail(choice.client, choice.request_id, choice.choice, choice.attempt, id.error());
+    return false;
+  }
+  choice.sequence = *id;
+  by_sequence_[*id] = {choice.request_id, choice.choice};
+  const uint32_t cached = parts_.engine.num_cached_blocks(*id);
+  if (choice.session == 0) {
+    choice.stats.set_cached_tokens(cached * parts_.pool.layout().tokens_per_block);
+  }
+  choice.spec.tokens.clear();
+  choice.spec.tokens.shrink_to_fit();
+  return true;
+}
+
+bool WorkerLogic::begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now) {
+  if (start.prefill().name().empty() || start.session() == 0) return false;
+  const uint32_t per_block = parts_.pool.layout().tokens_per_block;
+  if (start.prefill_tokens() <= per_block) return false;
+  const auto wanted =
+      std::min(parts_.engine.block_names(*first.sequence).size(),
+               static_cast<size_t>((start.prefill_tokens() - 1) / per_block));
+  const uint32_t cached = parts_.engine.num_cached_blocks(*first.sequence);
+  if (cached >= wanted) return false;
+  auto pages = parts_.engine.expect_external(*first.sequence, static_cast<uint32_t>(wanted));
+  if (pages.empty()) return false;
+  first.session = start.session();
+  handovers_.begin(start.session(), *first.sequence, start.prefill(), cached, std::move(pages),
+                   parts_.fingerprint, now);
+  return true;
+}
+
+void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
+  std::vector<ChoiceKey> refused;
+  for (auto& [key, choice] : choices_) {
+    if (choice.session != summary.session) continue;
+    if (choice.sequence) {
+      choice.stats.set_blocks_moved(summary.blocks_moved);
+      choice.stats.set_bytes_moved(summary.bytes_moved);
+      choice.stats.set_transport(summary.transport);
+      choice.stats.set_transfer_us(static_cast<uint64_t>(summary.read_us));
+      choice.stats.set_handover_us(static_cast<uint64_t>(summary.handover_us));
+    } else if (!admit(choice)) {
+      refused.push_back(key);
+    }
+    choice.session = 0;
+  }
+  for (const ChoiceKey& key : refused) choices_.erase(key);
+}
+
+void WorkerLogic::fail(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt,
+                       Error why) {
+  v1::Delta delta;
+  delta.set_request_id(request_id);
+  delta.set_choice(choice);
+  delta.set_attempt(attempt);
+  delta.set_finish("failed");
+  *delta.mutable_failure() = schemas::to_wire(why);
+  clients_[client];
+  std::map<PeerKey, v1::Deltas> outgoing;
+  *outgoing[client].add_deltas() = std::move(delta);
+  flush(std::move(outgoing), now_);
+}
+
+void WorkerLogic::end_choice(ChoiceKey key, bool cancel_sequence) {
+  const auto found = choices_.find(key);
+  if (found == choices_.end()) return;
+  const uint64_t session = found->second.session;
+  const bool reads = found->second.sequence.has_value() && session != 0;
+  if (found->second.sequence) {
+    by_sequence_.erase(*found->second.sequence);
+    if (!reads && cancel_sequence) parts_.engine.cancel(*found->second.sequence);
+  }
+  const auto sequence = found->second.sequence;
+  choices_.erase(found);
+  if (!reads) return;
+  // The one that reads goes; siblings that waited for its blocks compute for themselves.
+  handovers_.cancel(session, [this, sequence] { parts_.engine.cancel(*sequence); });
+}
+
+void WorkerLogic::on_cancel(uint64_t request_id, uint32_t attempt) {
+  std::vector<ChoiceKey> keys;
+  for (auto it = choices_.lower_bound({request_id, 0});
+       it != choices_.end() && it->first.first == request_id; ++it) {
+    if (it->second.attempt <= attempt) keys.push_back(it->first);
+  }
+  // Choices that wait first, or the end of the hand-over would start them.
+  for (auto it = keys.rbegin(); it != keys.rend(); ++it) end_choice(*it, true);
+}
+
+void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Deltas>& outgoing,
+                             TimeUs now) {
+  const auto owner = by_sequence_.find(in.sequence);
+  if (owner == by_sequence_.end()) return;
+  const ChoiceKey key = owner->second;
+  Choice& choice = choices_.at(key);
+  v1::Delta delta;
+  delta.set_request_id(choice.request_id);
+  delta.set_choice(choice.choice);
+  delta.set_attempt(choice.attempt);
+  delta.set_first_index(in.first_index);
+  if (choice.stats.prefill_us() == 0) {
+    choice.stats.set_prefill_us(static_cast<uint64_t>(now - choice.started_us));
+  }
+  choice.stats.set_accepted(choice.stats.accepted() + in.accepted_drafts);
+  bool stopped = false;
+  for (size_t i = 0; i < in.draws.size() && !stopped; ++i) {
+    const engine::Draw& draw = in.draws[i];
+    delta.add_tokens(draw.token);
+    delta.add_logprob_bits(std::bit_cast<uint32_t>(draw.logprob));
+    v1::TopLogprobs* top = delta.add_top_logprobs();
+    for (const auto& [token, logprob] : draw.top_logprobs) {
+      v1::TopLogprob* entry = top->add_entries();
+      entry->set_token(token);
+      entry->set_logprob_bits(std::bit_cast<uint32_t>(logprob));
+    }
+    const bool stop_token =
+        in.finish == engine::FinishReason::stop && i + 1 == in.draws.size();
+    if (stop_token) continue;
+    auto output = choice.text.push(draw.token);
+    delta.mutable_text()->append(output.text);
+    stopped = output.stopped;
+  }
+  std::optional<std::string> finish;
+  if (stopped) {
+    finish = "stop";
+    if (!in.finish) parts_.engine.finish(in.sequence);
+  } else if (in.finish) {
+    finish = engine::name(*in.finish);
+    if (*in.finish != engine::FinishReason::failed) {
+      auto rest = choice.text.flush();
+      delta.mutable_text()->append(rest.text);
+      if (rest.stopped) finish = "stop";
+    }
+    if (in.error) *delta.mutable_failure() = schemas::to_wire(*in.error);
+  }
+  if (finish) {
+    delta.set_finish(*finish);
+    *delta.mutable_stats() = choice.stats;
+  }
+  const PeerKey client = choice.client;
+  if (finish) end_choice(key, false);
+  queue(client, std::move(delta), outgoing);
+}
+
+void WorkerLogic::queue(PeerKey client, v1::Delta delta,
+                        std::map<PeerKey, v1::Deltas>& outgoing) {
+  *outgoing[client].add_deltas() = std::move(delta);
+}
+
+void WorkerLogic::flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now) {
+  for (auto& [key, deltas] : outgoing) {
+    const auto found = clients_.find(key);
+    if (found == clients_.end()) continue;
+    Client& client = found->second;
+    const bool full = client.next_number - client.acknowledged > limits::deltas_unacked_max;
+    if (!full && client.held.empty()) {
+      deltas.set_number(client.next_number++);
+      ports_.send_deltas(key, deltas);
+      continue;
+    }
+    if (client.waiting_since_us == 0) client.waiting_since_us = now;
+    for (v1::Delta& delta : *deltas.mutable_deltas()) {
+      v1::Delta& held = client.held[{delta.request_id(), delta.choice()}];
+      if (held.attempt() != delta.attempt()) {
+        held = std::move(delta);
+        continue;
+      }
+      held.mutable_tokens()->MergeFrom(delta.tokens());
+      held.mutable_logprob_bits()->MergeFrom(delta.logprob_bits());
+      held.mutable_top_logprobs()->MergeFrom(delta.top_logprobs());
+      held.mutable_text()->append(delta.text());
+      if (delta.finish().empty()) continue;
+      held.set_finish(delta.finish());
+      *held.mutable_failure() = delta.failure();
+      *held.mutable_stats() = delta.stats();
+    }
+  }
+}
+
+void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
+  const auto found = clients_.find(key);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  if (number >= client.next_number) return;
+  client.acknowledged = std::max(client.acknowledged, number);
+  client.waiting_since_us = client.held.empty() ? 0 : now;
+  if (client.held.empty() ||
+      client.next_number - client.acknowledged > limits::deltas_unacked_max / 2) {
+    return;
+  }
+  v1::Deltas deltas;
+  for (auto& [id, delta] : client.held) *deltas.add_deltas() = std::move(delta);
+  client.held.clear();
+  client.waiting_since_us = 0;
+  deltas.set_number(client.next_number++);
+  ports_.send_deltas(key, deltas);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,148 @@
+// What a worker does, without CAF: requests become sequences of its engine, steps become deltas,
+// full blocks are announced to readers, and missing blocks are read from whoever computes them.
+// The actor around it (worker.cpp) translates messages to calls and these ports to messages.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/handover.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "engine/engine.hpp"
+#include "kv/events.hpp"
+#include "kv/local_index.hpp"
+#include "kv/pool.hpp"
+#include "schemas/cluster.pb.h"
+#include "schemas/request.pb.h"
+#include "text/output_text.hpp"
+
+namespace troupe::actors {
+
+/// Names an actor on the other side (a client, a reader of blocks); given by the shell.
+using PeerKey = uint64_t;
+
+/// What the logic asks of its shell. Calls must not re-enter the logic.
+struct WorkerPorts {
+  std::function<void(PeerKey client, const v1::Deltas&)> send_deltas;
+  std::function<void(PeerKey reader, const v1::Announce&)> send_announce;
+  /// Runs the plan; answered by on_step_done().
+  std::function<void(engine::StepPlan)> submit;
+  HandoverPorts handover;
+  /// The session may read the page of our pool / may read nothing any more.
+  std::function<void(uint64_t session, kv::PageId page)> grant;
+  std::function<void(uint64_t session)> revoke;
+};
+
+/// What the logic works on; all of it outlives the logic.
+struct WorkerParts {
+  engine::Engine& engine;
+  kv::Pool& pool;
+  kv::LocalIndex& index;
+  std::shared_ptr<const text::Tokenizer> tokenizer;  ///< may be empty: no text, no stop strings
+  std::string fingerprint;                           ///< 32 bytes
+  std::string transport_address;                     ///< what readers connect to
+};
+
+class WorkerLogic {
+ public:
+  WorkerLogic(WorkerParts parts, WorkerPorts ports);
+
+  // --- decode ---------------------------------------------------------------------------------
+  /// Begins, or takes over from an earlier attempt. A refusal is told to the client as a delta.
+  void on_start(PeerKey client, const v1::StartRequest& start, TimeUs now);
+  void on_cancel(uint64_t request_id, uint32_t attempt);
+  void on_deltas_ack(PeerKey client, uint64_t number, TimeUs now);
+  /// A client or reader is gone: its work stops.
+  void on_peer_down(PeerKey peer);
+  Handovers& handovers() { return handovers_; }
+
+  // --- prefill --------------------------------------------------------------------------------
+  Status on_prefill(const v1::PrefillRequest& request, TimeUs now);
+  v1::AttachReply on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now);
+  void on_read_done(const v1::ReadDone& done);
+
+  // --- the loop -------------------------------------------------------------------------------
+  void on_step_done(Result<engine::StepResult> result, TimeUs now);
+  /// Submits the next plan if the device is idle and there is work.
+  void pump();
+  /// Leases and time-outs; call a few times a second.
+  void on_tick(TimeUs now);
+
+  /// Everything that runs fails with `unavailable`, so that clients go elsewhere.
+  void close();
+
+  [[nodiscard]] v1::LoadReport load() const;
+
+ private:
+  struct Choice {
+    uint64_t request_id = 0;
+    uint32_t attempt = 0;
+    uint32_t choice = 0;
+    PeerKey client = 0;
+    std::optional<engine::SequenceId> sequence;  ///< empty while it waits for blocks
+    engine::SequenceSpec spec;                   ///< kept while it waits
+    text::OutputText text;
+    v1::ChoiceStats stats;
+    uint64_t session = 0;
+    TimeUs started_us = 0;
+  };
+  struct Client {
+    uint64_t next_number = 1;
+    uint64_t acknowledged = 0;
+    TimeUs waiting_since_us = 0;
+    std::map<std::pair<uint64_t, uint32_t>, v1::Delta> held;  ///< by (request, choice)
+  };
+  struct Source {  ///< a session that reads from us
+    uint64_t session = 0;
+    uint64_t request_id = 0;
+    uint32_t attempt = 0;
+    std::optional<engine::SequenceId> sequence;
+    bool prefilled = false;
+    std::optional<PeerKey> reader;
+    uint32_t first_block = 0, end_block = 0;
+    std::map<uint32_t, kv::IndexedBlock> blocks;  ///< ready, pinned
+    std::set<uint32_t> announced;
+    TimeUs lease_end_us = 0;
+  };
+  using ChoiceKey = std::pair<uint64_t, uint32_t>;
+
+  Result<Choice> make_choice(PeerKey client, const v1::StartRequest& start,
+                             const v1::ChoiceState& state, TimeUs now) const;
+  /// Hands the choice to the engine; what it refuses is told to the client.
+  bool admit(Choice& choice);
+  /// True when the choice now waits for blocks.
+  bool begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now);
+  /// The blocks of a session are here, or will not come: the choices that waited go on.
+  void on_handover_over(const HandoverSummary& summary);
+  void fail(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt, Error why);
+  void end_choice(ChoiceKey key, bool cancel_sequence);
+  void take_delta(const engine::Delta& delta, std::map<PeerKey, v1::Deltas>& outgoing, TimeUs now);
+  void queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing);
+  void flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now);
+  void take_block(const engine::BlockReady& ready);
+  void take_outcome(const engine::Outcome& outcome, TimeUs now);
+  void announce_ready(Source& source);
+  void end_source(uint64_t session);
+
+  WorkerParts parts_;
+  WorkerPorts ports_;
+  Handovers handovers_;
+  bool running_ = false;  ///< a plan is with the device
+  bool closing_ = false;
+  TimeUs now_ = 0;
+  std::map<ChoiceKey, Choice> choices_;
+  std::unordered_map<engine::SequenceId, ChoiceKey> by_sequence_;
+  std::unordered_map<PeerKey, Client> clients_;
+  std::unordered_map<uint64_t, Source> sources_;
+  std::unordered_map<engine::SequenceId, uint64_t> source_by_sequence_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,114 @@
+// serve: the whole cast in this process, without a manifest. It is a cluster of one process, so
+// generate, chat, status and down find it like any other.
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/concat.hpp"
+#include "base/log.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "launch/certificates.hpp"
+#include "launch/cluster.hpp"
+#include "launch/run_directory.hpp"
+
+namespace troupe::cli {
+namespace {
+
+struct Flags {
+  ClusterOptions model;
+  std::string name = "serve";
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;
+};
+
+launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& directory,
+                              uint16_t port) {
+  launch::ClusterState state;
+  state.name = flags.name;
+  state.run_dir = directory.path();
+  state.phase = launch::Phase::ready;
+  state.supervisor = launch::process_id(::getpid()).value_or(launch::ProcessId{});
+  state.started_unix_s = std::time(nullptr);
+  state.host = "local";
+  state.directory_host = flags.host;
+  state.directory_port = port;
+  state.certificates = directory.certificates();
+  launch::ProcessState process;
+  process.name = "all";
+  process.roles = {"directory", "router", "front", "prefill", "decode"};
+  process.id = state.supervisor;
+  process.incarnation = 1;
+  process.address = flags.host;
+  process.port = port;
+  process.health = launch::Health::ready;
+  state.processes.push_back(process);
+  return state;
+}
+
+Status serve(const Flags& flags, const sigset_t& signals) {
+  TROUPE_ASSIGN(const launch::RunDirectory directory, launch::RunDirectory::make(flags.name));
+  TROUPE_ASSIGN(const launch::Descriptor lock, directory.lock());
+  TROUPE_TRY(directory.prepare());
+  TROUPE_TRY(launch::make_certificates(directory.certificates(), flags.name, {"all", "client"}));
+  const auto files = launch::certificate_files(directory.certificates(), "all");
+
+  actors::NodeOptions options;
+  options.cluster = flags.name;
+  options.name = "all";
+  options.roles = {"directory", "router", "front", "prefill", "decode"};
+  options.host = flags.host;
+  options.port = flags.port;
+  options.tls = {files.certificate, files.key, files.authority};
+  options.model_path = flags.model.model_path;
+  options.model_name = std::filesystem::path(flags.model.model_path).stem();
+  TROUPE_ASSIGN(options.worker, worker_options(flags.model));
+  auto node = actors::Node::start(options);
+  Status outcome;
+  if (!node) {
+    outcome = node.error();
+  } else if (auto joined = (*node)->wait_joined(10'000); !joined) {
+    outcome = joined;
+  } else if (auto written = directory.write_state(state_of(flags, directory, (*node)->port()));
+             !written) {
+    outcome = written;
+  } else {
+    std::cerr << "serving " << options.model_name << " (" << (*node)->describe() << ")\n"
+              << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)"
+              << std::endl;
+    int signal = 0;
+    sigwait(&signals, &signal);
+    node->reset();
+  }
+  directory.clear();
+  return outcome;
+}
+
+int do_serve(const Flags& flags) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const Status outcome = serve(flags, signals);
+  return outcome ? 0 : report(outcome.error(), false);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Chosen& run) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("serve", "Serve a model from this one process");
+  command->add_option("model", flags->model.model_path, "a GGUF file")->required();
+  command->add_option("--name", flags->name, "name of this cluster of one (default serve)");
+  command->add_option("--host", flags->host, "address to listen on (default 127.0.0.1)");
+  command->add_option("--port", flags->port, "control port; 0: a free one (default 0)");
+  add_model_options(*command, flags->model);
+  command->callback([&run, flags] { run = [flags] { return do_serve(*flags); }; });
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,104 @@
+// status: what the supervisor knows of the processes, and what the cluster says of itself.
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "launch/cluster.hpp"
+
+namespace troupe::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json worker_json(const actors::WorkerStatus& worker) {
+  return {{"name", worker.name},
+          {"waiting", worker.waiting},
+          {"running", worker.running},
+          {"sessions", worker.sessions},
+          {"blocks_free", worker.blocks_free},
+          {"blocks_indexed", worker.blocks_indexed},
+          {"blocks_total", worker.blocks_total},
+          {"prefill_tokens", worker.prefill_tokens},
+          {"decode_tokens", worker.decode_tokens},
+          {"cached_tokens", worker.cached_tokens},
+          {"drafted", worker.drafted},
+          {"accepted", worker.accepted}};
+}
+
+Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
+  Json body;
+  body["cluster"] = state.name;
+  body["phase"] = state.is_stale ? "stale" : launch::name(state.phase);
+  body["processes"] = Json::array();
+  for (const launch::ProcessState& process : state.processes) {
+    body["processes"].push_back({{"name", process.name},
+                                 {"roles", process.roles},
+                                 {"pid", process.id.pid},
+                                 {"incarnation", process.incarnation},
+                                 {"health", launch::name(process.health)},
+                                 {"address", concat(process.address, ":", process.port)},
+                                 {"last_exit", process.last_exit},
+                                 {"log", process.log_file}});
+  }
+  body["workers"] = Json::array();
+  body["bookings"] = 0;
+  if (!view) {
+    body["unreachable"] = view.error().message();
+    return body;
+  }
+  for (const auto& worker : view->workers) body["workers"].push_back(worker_json(worker));
+  body["bookings"] = view->bookings;
+  return body;
+}
+
+void print(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
+  std::cout << launch::to_table(state);
+  if (!view) {
+    std::cout << "the cluster does not answer: " << view.error().message() << std::endl;
+    return;
+  }
+  std::cout << "\nworker      waiting  running  blocks used/total  prefilled  decoded  reused\n";
+  for (const auto& w : view->workers) {
+    std::cout << std::left << std::setw(12) << w.name << std::right << std::setw(7) << w.waiting
+              << std::setw(9) << w.running << std::setw(12) << w.blocks_total - w.blocks_free << "/"
+              << std::left << std::setw(6) << w.blocks_total << std::right << std::setw(11)
+              << w.prefill_tokens << std::setw(9) << w.decode_tokens << std::setw(8)
+              << w.cached_tokens << "\n";
+  }
+  std::cout << std::flush;
+}
+
+int do_status(const std::string& cluster, bool json) {
+  auto state = launch::status(cluster);
+  if (!state) return report(state.error(), json);
+  ClusterOptions options;
+  options.cluster = state->name;
+  auto connection = connect(options);
+  Result<actors::ClusterView> view =
+      connection ? connection->client->view(std::chrono::seconds(5))
+                 : Result<actors::ClusterView>(connection.error());
+  if (json) {
+    std::cout << to_json(*state, view).dump() << std::endl;
+  } else {
+    print(*state, view);
+  }
+  return view ? 0 : 1;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Chosen& run) {
+  auto cluster = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("status", "Show the processes and workers of a cluster");
+  command->add_option("cluster", *cluster, "its name (default: the only one)");
+  command->add_flag("--json", *json, "one JSON object on stdout (default off)");
+  command->callback([&run, cluster, json] { run = [=] { return do_status(*cluster, *json); }; });
+}
+
+}  // namespace troupe::cli

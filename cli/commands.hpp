@@ -1,0 +1,24 @@
+// The commands of troupe, one function each. They parse nothing: their options are filled in.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace troupe::cli {
+
+/// Adds a command; when it was chosen, `run` is set to what it does and gives the exit status.
+using Chosen = std::function<int()>;
+void add_up(CLI::App& app, Chosen& run);
+void add_down(CLI::App& app, Chosen& run);
+void add_plan(CLI::App& app, Chosen& run);
+void add_status(CLI::App& app, Chosen& run);
+void add_generate(CLI::App& app, Chosen& run);
+void add_chat(CLI::App& app, Chosen& run);
+void add_serve(CLI::App& app, Chosen& run);
+void add_node(CLI::App& app, Chosen& run);
+
+/// Parses and runs; the whole program.
+int run(int argc, char** argv);
+
+}  // namespace troupe::cli

@@ -1,0 +1,46 @@
+#include "cli/node_options.hpp"
+
+#include "base/concat.hpp"
+
+namespace troupe::cli {
+
+Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
+  actors::NodeOptions options;
+  options.cluster = start.cluster;
+  options.name = start.process.name;
+  options.roles = start.process.roles;
+  options.host = start.process.address;
+  options.port = start.process.port;
+  options.tls = {start.certificates.certificate, start.certificates.key,
+                 start.certificates.authority};
+  options.manifest_digest = start.manifest_digest;
+  options.directory_host = start.directory_host;
+  options.directory_port = start.directory_port;
+  options.model_path = start.process.model_path;
+  options.model_name = start.process.model;
+
+  actors::WorkerOptions& worker = options.worker;
+  worker.threads = static_cast<int>(start.process.threads);
+  worker.kv_bytes = start.process.kv_bytes;
+  worker.data_address = start.process.data_address;
+  worker.shared_memory = start.spec.transport().shared_memory();
+  worker.tcp = start.spec.transport().tcp();
+  const v1::Manifest::Limits& limits = start.spec.limits();
+  worker.limits.running_max = limits.running_max();
+  worker.limits.waiting_max = limits.waiting_max();
+  worker.limits.chunk_tokens = limits.chunk_tokens();
+  worker.limits.step_tokens_max = limits.step_tokens_max();
+  worker.limits.draft_tokens_max = limits.draft_tokens_max();
+  for (const v1::Manifest::Model& model : start.spec.models()) {
+    if (model.name() != start.process.model) continue;
+    worker.compute = model.compute() == v1::Manifest::COMPUTE_EXACT ? cpu::ComputeMode::exact
+                                                                    : cpu::ComputeMode::fast;
+    worker.kv_type =
+        model.kv_type() == v1::Manifest::KV_TYPE_F32 ? kv::KvType::f32 : kv::KvType::f16;
+    worker.context_max = model.context_max();
+    if (!model.served_name().empty()) options.model_name = model.served_name();
+  }
+  return options;
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,74 @@
+// Command line options that several commands share. Every flag says its default and unit.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client.hpp"
+#include "actors/node.hpp"
+#include "base/result.hpp"
+
+namespace troupe::cli {
+
+/// Which cluster a command talks to.
+struct ClusterOptions {
+  std::string cluster;     ///< empty: the only one that runs
+  std::string model_path;  ///< set: no cluster, the model runs inside this process
+  int threads = 0;
+  std::string compute = "fast";
+  std::string kv_type = "f16";
+  uint64_t kv_bytes = 0;
+  uint32_t context_max = 0;
+};
+void add_cluster_options(CLI::App& command, ClusterOptions& options);
+/// The flags that say how a model runs inside this process.
+void add_model_options(CLI::App& command, ClusterOptions& options);
+
+/// How to generate.
+struct GenerateOptions {
+  uint32_t max_tokens = 256;
+  float temperature = 0.0f;
+  int32_t top_k = 0;
+  float top_p = 1.0f;
+  float min_p = 0.0f;
+  float repetition_penalty = 1.0f;
+  float presence_penalty = 0.0f;
+  float frequency_penalty = 0.0f;
+  uint32_t min_tokens = 0;
+  bool ignore_eos = false;
+  uint64_t seed = 0;
+  bool has_seed = false;
+  uint32_t choices = 1;
+  std::vector<std::string> stop;
+  std::string system;
+  uint32_t top_logprobs = 0;
+  bool no_drafts = false;
+};
+void add_generate_options(CLI::App& command, GenerateOptions& options);
+/// Fills everything but the prompt.
+actors::GenerateRequest to_request(const GenerateOptions& options);
+
+/// A client, and the node when the model runs inside this process.
+struct Connection {
+  std::unique_ptr<actors::Node> node;
+  std::unique_ptr<actors::Client> client;
+  std::string where;  ///< "cluster quickstart" or the model's path
+};
+/// Errors: not_found (no cluster runs: says how to start one), what the model is refused for.
+Result<Connection> connect(const ClusterOptions& options);
+
+/// Worker options from the flags. Errors: a name that is not one of the choices.
+Result<actors::WorkerOptions> worker_options(const ClusterOptions& options);
+
+/// Prints the error on stderr, or as {"error": {code, message, hint}} on stdout; gives the exit
+/// status: 2 for a mistake of the caller, 1 for everything else.
+int report(const Error& error, bool json);
+
+/// Set by SIGINT and SIGTERM once install_signal_handlers() was called.
+bool interrupted();
+void install_signal_handlers();
+
+}  // namespace troupe::cli

@@ -1,0 +1,78 @@
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "cli/commands.hpp"
+#include "launch/nearest.hpp"
+
+namespace troupe::cli {
+namespace {
+
+std::string settings_text() {
+  std::string text = "Environment:\n";
+  for (const SettingDoc& doc : setting_docs()) text += concat("  ", doc.name, ": ", doc.meaning, "\n");
+  return text;
+}
+
+/// All flags (or command names) that would have been legal where parsing stopped.
+std::vector<std::string> legal_words(CLI::App& app) {
+  std::vector<std::string> words;
+  const auto chosen = app.get_subcommands();
+  const CLI::App& at = chosen.empty() ? app : *chosen.front();
+  for (const CLI::Option* option : at.get_options()) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  if (chosen.empty()) {
+    for (const CLI::App* command : app.get_subcommands({})) words.push_back(command->get_name());
+  }
+  return words;
+}
+
+int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
+  if (e.get_exit_code() == 0) return app.exit(e);
+  std::cerr << "troupe: " << e.what();
+  const std::vector<std::string> words = legal_words(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (std::strstr(e.what(), word.c_str()) == nullptr) continue;
+    const std::string near = launch::nearest(word, words);
+    if (!near.empty() && near != word) std::cerr << "; did you mean " << near << "?";
+    break;
+  }
+  const auto chosen = app.get_subcommands();
+  std::cerr << "\nTry: troupe " << (chosen.empty() ? "" : chosen.front()->get_name() + " ")
+            << "--help" << std::endl;
+  return 2;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("warning"), LogLevel::warning));
+  CLI::App app("Troupe serves large language models with a troupe of actors.", "troupe");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "troupe 0.1.0");
+  app.footer(settings_text());
+  Chosen chosen;
+  add_up(app, chosen);
+  add_down(app, chosen);
+  add_plan(app, chosen);
+  add_status(app, chosen);
+  add_generate(app, chosen);
+  add_chat(app, chosen);
+  add_serve(app, chosen);
+  add_node(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return refuse(app, e, argc, argv);
+  }
+  return chosen();
+}
+
+}  // namespace troupe::cli

@@ -144,6 +144,8 @@ std::string sentence(const std::string& message) {
 
 }  // namespace
 
+YamlNode::YamlNode(Kind kind_of, Position position) : kind(kind_of), at(position) {}
+
 std::string prefix(const std::string& file_name, Position at) {
   return concat(file_name, ":", at.line, ":", at.column, ": ");
 }

@@ -23,7 +23,7 @@ struct YamlNode {
   struct Entry;
 
   YamlNode() = default;
-  YamlNode(Kind k, Position position) : kind(k), at(position) {}
+  YamlNode(Kind kind_of, Position position);
 
   Kind kind = Kind::null;
   Position at;

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/concat.hpp"
 #include "launch/manifest_rules.hpp"
 
 namespace troupe::launch {
@@ -19,7 +20,7 @@ std::string document() {
 
 // The part of the page between a heading and the next one.
 std::string section(const std::string& page, const std::string& heading) {
-  const size_t start = page.find("## " + heading + "\n");
+  const size_t start = page.find(concat("## ", heading, "\n"));
   if (start == std::string::npos) return {};
   return page.substr(start, page.find("\n## ", start) - start);
 }
@@ -27,18 +28,18 @@ std::string section(const std::string& page, const std::string& heading) {
 void check_fields(const google::protobuf::Descriptor& type, const std::string& text) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    const size_t start = text.find("\n| `" + yaml_name(field) + "` |");
+    const size_t start = text.find(concat("\n| `", yaml_name(field), "` |"));
     REQUIRE_MESSAGE(start != std::string::npos, field.full_name());
     const std::string row = text.substr(start + 1, text.find('\n', start + 1) - start - 1);
     const auto& rule = rule_of(field);
-    const std::string wanted = rule.required()           ? "| required |"
-                               : rule.fallback().empty() ? "| – |"
-                                                         : "| `" + rule.fallback() + "` |";
+    const std::string wanted = rule.required()           ? std::string("| required |")
+                               : rule.fallback().empty() ? std::string("| – |")
+                                                         : concat("| `", rule.fallback(), "` |");
     CHECK_MESSAGE(row.find(wanted) != std::string::npos, row);
     CHECK_MESSAGE((row.find("(no effect yet)") != std::string::npos) == rule.is_planned(), row);
     if (field.enum_type() == nullptr) continue;
     for (const std::string& word : yaml_names(*field.enum_type())) {
-      CHECK_MESSAGE(row.find("`" + word + "`") != std::string::npos, row);
+      CHECK_MESSAGE(row.find(concat("`", word, "`")) != std::string::npos, row);
     }
   }
 }
@@ -50,7 +51,7 @@ TEST_CASE("the page about the manifest is complete") {
   for (int i = 0; i < root.field_count(); ++i) {
     const FieldDescriptor& field = *root.field(i);
     if (field.message_type() == nullptr) continue;
-    check_fields(*field.message_type(), section(page, "`" + yaml_name(field) + "`"));
+    check_fields(*field.message_type(), section(page, concat("`", yaml_name(field), "`")));
   }
 }
 

@@ -48,10 +48,11 @@ inline constexpr TimeUs connect_timeout_us = 5'000'000;
 inline constexpr TimeUs cancel_grace_us = 1'000'000;
 /// After a forced close, requests end within microseconds; beyond this we stop waiting for them.
 inline constexpr TimeUs close_grace_us = 1'000'000;
-/// How long what is queued may take to go out before an endpoint or worker is closed.
-inline constexpr TimeUs flush_us = 300'000;
+/// A worker is destroyed after this time without an event, or after the longer one.
+inline constexpr TimeUs quiet_us = 20'000;
+inline constexpr TimeUs quiet_us_max = 300'000;
 /// Shutdown waits this long for closes and sends.
-inline constexpr TimeUs shutdown_us = 2'000'000;
+inline constexpr TimeUs shutdown_us = 1'000'000;
 /// Busy polling after the last event, then sleep.
 inline constexpr TimeUs spin_us = 50;
 /// Keepalive timers run inside progress, so a sleep is never longer.

@@ -118,7 +118,6 @@ void UcxWorker::close(std::unique_ptr<Endpoint> endpoint, bool flush) {
   if (flush && !closing.endpoint->down) {
     const ucp_request_param_t params{};
     closing.flush = ucp_ep_flush_nbx(closing.endpoint->handle, &params);
-    closing.flush_deadline = now_us() + limits::flush_us;
   }
   if (!drive(closing)) closing_.push_back(std::move(closing));
 }
@@ -126,7 +125,7 @@ void UcxWorker::close(std::unique_ptr<Endpoint> endpoint, bool flush) {
 bool UcxWorker::drive(Closing& closing) {
   const bool flushed = ended(closing.flush);
   if (!closing.closed) {
-    if (!flushed && !closing.endpoint->down && now_us() < closing.flush_deadline) return false;
+    if (!flushed && !closing.endpoint->down) return false;
     ucp_request_param_t params{};
     params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     params.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -139,12 +138,15 @@ bool UcxWorker::drive(Closing& closing) {
 
 void UcxWorker::dispose(std::unique_ptr<UcxWorker> worker) {
   if (!worker) return;
-  const ucp_request_param_t params{};
-  void* flush = ucp_worker_flush_nbx(worker->worker_, &params);
-  const TimeUs latest = now_us() + limits::flush_us;
-  while (!ended(flush) && now_us() < latest) worker->progress();
-  if (ended(flush) && !worker->closing()) return;
-  log_warning("transport", "a UCX worker did not become idle and is not destroyed");
+  // A peer that had just asked for a connection gets its answer; ucp_worker_flush_nbx does not wait
+  // for that.
+  const TimeUs latest = now_us() + limits::quiet_us_max;
+  TimeUs last_active = now_us();
+  while (now_us() < latest && now_us() - last_active < limits::quiet_us) {
+    if (worker->progress()) last_active = now_us();
+  }
+  if (!worker->closing()) return;
+  log_warning("transport", "a peer does not take what is queued for it: its UCX worker stays");
   [[maybe_unused]] const UcxWorker* kept = worker.release();
 }
 

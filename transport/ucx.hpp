@@ -54,8 +54,8 @@ class UcxWorker {
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
-  /// Destroys a worker once everything queued has gone out; if that takes longer than
-  /// limits::flush_us it is left alone for ever, since UCX might abort the process.
+  /// Destroys a worker once it has been quiet for limits::quiet_us, for the same reason. One with
+  /// endpoints that do not close is left alone for ever.
   static void dispose(std::unique_ptr<UcxWorker> worker);
 
   [[nodiscard]] ucp_worker_h handle() const { return worker_; }
@@ -66,9 +66,9 @@ class UcxWorker {
 
   Status handle_messages(unsigned id, ActiveMessageHandler handler, void* self);
   Result<std::unique_ptr<Endpoint>> connect(std::string_view address);
-  /// Forced close, in this call or within a few rounds of progress(); requests of the endpoint then
-  /// end with errors. `flush`: what is queued goes out first, for limits::flush_us at most.
-  /// UCX 1.13 aborts the process when it purges a queued reply to a connecting peer.
+  /// Forced close; requests of the endpoint then end with errors. With `flush` not before what is
+  /// queued has gone out or the endpoint is down: UCX 1.13 aborts the process when it has to throw
+  /// away a queued reply to a peer that connects.
   void close(std::unique_ptr<Endpoint> endpoint, bool flush);
 
   /// Drives everything that is ready. True if something happened.
@@ -80,7 +80,6 @@ class UcxWorker {
  private:
   struct Closing {
     std::unique_ptr<Endpoint> endpoint;
-    TimeUs flush_deadline = 0;
     void* flush = nullptr;
     void* close = nullptr;
     bool closed = false;

@@ -1,0 +1,15 @@
+# The tests of cpu/ once more, with the AVX-512 kernels emulated by SIMDe where it is installed.
+find_path(SIMDE_INCLUDE_DIR simde/x86/avx512.h)
+if(SIMDE_INCLUDE_DIR)
+  file(GLOB kernel_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
+  set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avx512_avx2.cpp)
+  # Vectors of 64 bytes travel as structs on both sides of each call here: the ABI note is moot.
+  set_source_files_properties(${emulated} PROPERTIES COMPILE_OPTIONS
+    "-mavx2;-mfma;-mf16c;-Wno-psabi")
+  add_executable(test_cpu_emulated main.cpp emulated/isa.cpp ${emulated} ${kernel_tests})
+  target_include_directories(test_cpu_emulated SYSTEM PRIVATE ${SIMDE_INCLUDE_DIR})
+  target_link_libraries(test_cpu_emulated PRIVATE troupe_cpu)
+  target_compile_definitions(test_cpu_emulated PRIVATE TROUPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME cpu_emulated COMMAND test_cpu_emulated WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(cpu_emulated PROPERTIES TIMEOUT 600)
+endif()

@@ -16,9 +16,8 @@ Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
   const v1::NodeInfo& node = join.node();
   if (node.name().empty()) return error(Code::invalid_argument, "a node without a name joined");
   if (join.cluster() != cluster_) {
-    return error(Code::invalid_argument,
-                 concat("node ", node.name(), " belongs to cluster \"", join.cluster(),
-                        "\", this is \"", cluster_, "\""));
+    return error(Code::invalid_argument, concat("node ", node.name(), " belongs to cluster \"",
+                                                join.cluster(), "\", this is \"", cluster_, "\""));
   }
   if (join.manifest_digest() != manifest_digest_) {
     return error(Code::failed_precondition,
@@ -34,9 +33,20 @@ Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
     found = members_.emplace(node.name(), Member{}).first;
   }
   Member& member = found->second;
+  const uint64_t holder = member.info.incarnation();
+  if (std::find(member.replaced.begin(), member.replaced.end(), node.incarnation()) !=
+      member.replaced.end()) {
+    return error(Code::failed_precondition,
+                 concat("another process joined as node ", node.name(), " after this one"),
+                 "two processes must not share a name");
+  }
+  if (holder != 0 && holder != node.incarnation()) {
+    member.replaced.push_back(holder);
+    if (member.replaced.size() > limits::replaced_max) member.replaced.pop_front();
+  }
   const bool changed = member.info.SerializeAsString() != node.SerializeAsString();
   if (changed) {
-    if (member.info.incarnation() != node.incarnation()) {
+    if (holder != node.incarnation()) {
       log_info("directory", concat("node ", node.name(), " joined at ", node.host(), ":",
                                    node.port(), ", pid ", node.pid()));
     }

@@ -1,6 +1,7 @@
 // Membership as the directory decides it: who is there, with leases. No CAF.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <unordered_map>
 
@@ -29,6 +30,7 @@ class DirectoryState {
   struct Member {
     v1::NodeInfo info;
     TimeUs lease_end = 0;
+    std::deque<uint64_t> replaced;  ///< incarnations that had the name before, newest last
   };
 
   std::string cluster_;

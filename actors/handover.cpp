@@ -72,6 +72,7 @@ void Handovers::on_connected(uint64_t id, const Result<transport::PeerId>& peer,
   session->state = State::moving;
   session->last_news_us = now;
   read_more(*session);
+  end_if_short(*session, now);
 }
 
 void Handovers::on_announce(const v1::Announce& announce, TimeUs now) {
@@ -90,11 +91,15 @@ void Handovers::on_announce(const v1::Announce& announce, TimeUs now) {
   }
   session->source_done |= announce.last();
   if (session->state == State::moving) read_more(*session);
-  if (session->state == State::moving && session->source_done && session->announced.empty() &&
-      session->reading.empty()) {
-    end(*session, error(Code::unavailable, "the source announced fewer blocks than were wanted"),
-        now);
+  end_if_short(*session, now);
+}
+
+void Handovers::end_if_short(Session& session, TimeUs now) {
+  if (session.state != State::moving || !session.source_done || !session.announced.empty() ||
+      !session.reading.empty()) {
+    return;
   }
+  end(session, error(Code::unavailable, "the source announced fewer blocks than were wanted"), now);
 }
 
 void Handovers::read_more(Session& session) {
@@ -142,10 +147,7 @@ void Handovers::on_read(uint64_t id, uint32_t block_index,
     return;
   }
   read_more(*session);
-  if (session->source_done && session->announced.empty() && session->reading.empty()) {
-    end(*session, error(Code::unavailable, "the source announced fewer blocks than were wanted"),
-        now);
-  }
+  end_if_short(*session, now);
 }
 
 void Handovers::on_source_down(uint64_t id, TimeUs now) {

@@ -38,8 +38,8 @@ struct HandoverSummary {
   uint32_t blocks_moved = 0;
   uint64_t bytes_moved = 0;
   std::string transport;
-  TimeUs read_us = 0;      ///< sum over the reads
-  TimeUs handover_us = 0;  ///< from the first announcement to the last block
+  TimeUs read_us = 0;            ///< sum over the reads
+  TimeUs handover_us = 0;        ///< from the first announcement to the last block
   std::optional<Error> failure;  ///< some blocks did not come; they are computed here
 };
 
@@ -97,6 +97,8 @@ class Handovers {
 
   Session* find(uint64_t session);
   void read_more(Session& session);
+  /// Ends a session whose source is done without having announced every block.
+  void end_if_short(Session& session, TimeUs now);
   void end(Session& session, std::optional<Error> failure, TimeUs now);
   void finish(Session& session);
 

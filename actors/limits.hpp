@@ -23,6 +23,8 @@ inline constexpr size_t transfers_open_max = 256;
 inline constexpr TimeUs transfer_timeout_us = 30'000'000;
 /// Nodes of one cluster; a join beyond is refused.
 inline constexpr size_t nodes_max = 1024;
+/// Earlier incarnations of a name that are remembered and refused, should they wake up.
+inline constexpr size_t replaced_max = 16;
 /// A node that did not renew for this long is gone.
 inline constexpr TimeUs lease_us = 5'000'000;
 /// How often a node renews its lease and hears who is there.
@@ -39,6 +41,11 @@ inline constexpr uint32_t attempts_max = 16;
 inline constexpr uint64_t deltas_unacked_max = 64;
 /// A client that acknowledges nothing for this long while deltas wait loses its requests.
 inline constexpr TimeUs slow_client_us = 60'000'000;
+/// Deltas held for a client are merged up to this size, and sent in messages of at most this size.
+inline constexpr size_t held_delta_bytes = 16 * 1024;
+inline constexpr size_t deltas_bytes = 64 * 1024;
+/// A client for which more than this is held loses its requests.
+inline constexpr size_t held_bytes_max = size_t{8} << 20;
 /// An attach may arrive before its prefill request does; it waits this long.
 inline constexpr TimeUs pending_attach_us = 10'000'000;
 /// Transfer sessions of one worker.
@@ -49,8 +56,5 @@ inline constexpr size_t requests_max = 4096;
 inline constexpr size_t names_max = 4096;
 /// Events in one message to a router.
 inline constexpr size_t events_max = 2048;
-/// Stop strings of one request, and the bytes of each.
-inline constexpr int stops_max = 16;
-inline constexpr size_t stop_bytes_max = 1024;
 
 }  // namespace troupe::actors::limits

@@ -20,6 +20,7 @@ Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint
   const text::TokenizerSpec& spec = model.tokenizer;
   if (spec.tokens.empty()) return preparer;
   TROUPE_ASSIGN(preparer->tokenizer_, text::Tokenizer::make(spec));
+  preparer->controls_.emplace(*preparer->tokenizer_);
   const auto text_of = [&spec](int32_t id) {
     return id >= 0 ? spec.tokens[static_cast<size_t>(id)] : std::string();
   };
@@ -46,7 +47,7 @@ v1::PreparedRequest Preparer::prepare(const v1::PrepareRequest& request,
   return refused;
 }
 
-Result<std::string> Preparer::render(const v1::PrepareRequest& request) const {
+Result<text::ChatPrompt> Preparer::render(const v1::PrepareRequest& request) const {
   if (!template_) {
     return error(Code::invalid_argument, "the model has no chat template",
                  "send text instead of messages");
@@ -58,15 +59,15 @@ Result<std::string> Preparer::render(const v1::PrepareRequest& request) const {
   input.bos_token = bos_text_;
   input.eos_token = eos_text_;
   input.now_s = static_cast<int64_t>(std::time(nullptr));
-  return template_->render(input);
+  return text::render_chat(*template_, *controls_, input);
 }
 
 Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& request) const {
   const int given = (request.has_text() ? 1 : 0) + (request.messages_size() > 0 ? 1 : 0) +
                     (request.token_ids_size() > 0 ? 1 : 0);
   if (given != 1) {
-    return error(Code::invalid_argument, given == 0 ? "the request has no prompt"
-                                                    : "the request has several prompts",
+    return error(Code::invalid_argument,
+                 given == 0 ? "the request has no prompt" : "the request has several prompts",
                  "exactly one of text, messages and token_ids");
   }
   if (request.token_ids_size() > 0) {
@@ -79,11 +80,12 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   options.add_special = true;
   options.parse_special = request.parse_special();
   if (request.has_text()) return tokenizer_->encode(request.text(), options);
-  TROUPE_ASSIGN(const std::string rendered, render(request));
-  // The template spells control tokens, BOS included.
+  TROUPE_ASSIGN(const text::ChatPrompt prompt, render(request));
+  // The template spells control tokens, BOS included; what a message spells stays text.
   options.parse_special = true;
   options.add_special = false;
-  return tokenizer_->encode(rendered, options);
+  options.plain = prompt.plain;
+  return tokenizer_->encode(prompt.text, options);
 }
 
 Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& request,
@@ -104,10 +106,10 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
     return error(Code::invalid_argument, "the prompt is empty", "at least one token");
   }
   if (tokens.size() >= context_max_) {
-    return error(Code::invalid_argument,
-                 concat("the prompt has ", tokens.size(), " tokens, the context holds ",
-                        context_max_),
-                 concat("at most ", context_max_ - 1, " prompt tokens"));
+    return error(
+        Code::invalid_argument,
+        concat("the prompt has ", tokens.size(), " tokens, the context holds ", context_max_),
+        concat("at most ", context_max_ - 1, " prompt tokens"));
   }
   for (int32_t token : tokens) {
     if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;

@@ -10,6 +10,7 @@
 #include "kv/block_name.hpp"
 #include "model/model.hpp"
 #include "schemas/request.pb.h"
+#include "text/chat_prompt.hpp"
 #include "text/chat_template.hpp"
 #include "text/tokenizer.hpp"
 
@@ -33,11 +34,12 @@ class Preparer {
   Result<v1::PreparedRequest> try_prepare(const v1::PrepareRequest& request,
                                           uint64_t random_seed) const;
   Result<std::vector<int32_t>> tokens_of(const v1::PrepareRequest& request) const;
-  Result<std::string> render(const v1::PrepareRequest& request) const;
+  Result<text::ChatPrompt> render(const v1::PrepareRequest& request) const;
   void name_blocks(v1::PreparedRequest& prepared) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> template_;
+  std::optional<text::ControlSpellings> controls_;  ///< of the tokenizer
   std::string model_name_;
   std::string bos_text_, eos_text_;
   uint32_t context_max_ = 0;

@@ -1,33 +1,41 @@
 // The decode side of a worker: starts, deltas, flow control towards clients.
-#include "actors/limits.hpp"
-#include "actors/worker_logic.hpp"
-
 #include <bit>
 
+#include "actors/limits.hpp"
+#include "actors/worker_logic.hpp"
 #include "base/concat.hpp"
 #include "schemas/convert.hpp"
+#include "text/stop_matcher.hpp"
 
 namespace troupe::actors {
 
 Result<WorkerLogic::Choice> WorkerLogic::make_choice(PeerKey client, const v1::StartRequest& start,
                                                      const v1::ChoiceState& state,
                                                      TimeUs now) const {
-  if (start.stop_size() > limits::stops_max) {
-    return error(Code::invalid_argument, concat(start.stop_size(), " stop strings"),
-                 concat("at most ", limits::stops_max));
-  }
   text::OutputText::Options options;
   options.stops.assign(start.stop().begin(), start.stop().end());
-  Choice choice{start.request_id(), start.attempt(), state.choice(), client, std::nullopt, {},
-                text::OutputText(parts_.tokenizer, std::move(options)), {}, 0, now};
+  TROUPE_TRY(text::check_stop_strings(options.stops));
+  if (!parts_.tokenizer && !options.stops.empty()) {
+    return error(Code::unsupported, "the model file has no tokenizer, so there are no stop strings",
+                 "leave them out");
+  }
+  Choice choice{start.request_id(),
+                start.attempt(),
+                state.choice(),
+                client,
+                std::nullopt,
+                {},
+                text::OutputText(parts_.tokenizer, std::move(options)),
+                {},
+                0,
+                now};
   TROUPE_ASSIGN(choice.spec.sampling, schemas::from_wire(start.sampling()));
   TROUPE_ASSIGN(choice.spec.root, schemas::unpack_name(start.root()));
   choice.spec.sampling.choice = state.choice();
   choice.spec.drafts = start.drafts();
   choice.spec.tokens.assign(start.prompt().begin(), start.prompt().end());
   choice.spec.num_prompt_tokens = static_cast<uint32_t>(start.prompt_size());
-  choice.spec.tokens.insert(choice.spec.tokens.end(), state.output().begin(),
-                            state.output().end());
+  choice.spec.tokens.insert(choice.spec.tokens.end(), state.output().begin(), state.output().end());
   // What the client holds already is read again to know what is held back at its end.
   for (int32_t token : state.output()) (void)choice.text.push(token);
   return choice;
@@ -47,8 +55,8 @@ void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs
     if (closing_ || choices_.size() >= limits::requests_max) {
       fail(client, key.first, key.second, start.attempt(),
            closing_ ? error(Code::unavailable, "the worker is shutting down")
-                    : error(Code::unavailable, concat("the worker has ", choices_.size(),
-                                                      " requests already")));
+                    : error(Code::unavailable,
+                            concat("the worker has ", choices_.size(), " requests already")));
       continue;
     }
     auto choice = make_choice(client, start, state, now);
@@ -90,9 +98,8 @@ bool WorkerLogic::begin_handover(const v1::StartRequest& start, Choice& first, T
   if (start.prefill().name().empty() || start.session() == 0) return false;
   const uint32_t per_block = parts_.pool.layout().tokens_per_block;
   if (start.prefill_tokens() <= per_block) return false;
-  const auto wanted =
-      std::min(parts_.engine.block_names(*first.sequence).size(),
-               static_cast<size_t>((start.prefill_tokens() - 1) / per_block));
+  const auto wanted = std::min(parts_.engine.block_names(*first.sequence).size(),
+                               static_cast<size_t>((start.prefill_tokens() - 1) / per_block));
   const uint32_t cached = parts_.engine.num_cached_blocks(*first.sequence);
   if (cached >= wanted) return false;
   auto pages = parts_.engine.expect_external(*first.sequence, static_cast<uint32_t>(wanted));
@@ -159,6 +166,14 @@ void WorkerLogic::on_cancel(uint64_t request_id, uint32_t attempt) {
   }
   // Choices that wait first, or the end of the hand-over would start them.
   for (auto it = keys.rbegin(); it != keys.rend(); ++it) end_choice(*it, true);
+  std::vector<uint64_t> sessions;
+  for (const auto& [session, source] : sources_) {
+    const bool known = source.sequence.has_value() || source.failure.has_value();
+    if (known && source.request_id == request_id && source.attempt <= attempt) {
+      sessions.push_back(session);
+    }
+  }
+  for (uint64_t session : sessions) end_source(session);
 }
 
 void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Deltas>& outgoing,
@@ -187,8 +202,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
       entry->set_token(token);
       entry->set_logprob_bits(std::bit_cast<uint32_t>(logprob));
     }
-    const bool stop_token =
-        in.finish == engine::FinishReason::stop && i + 1 == in.draws.size();
+    const bool stop_token = in.finish == engine::FinishReason::stop && i + 1 == in.draws.size();
     if (stop_token) continue;
     auto output = choice.text.push(draw.token);
     delta.mutable_text()->append(output.text);
@@ -216,8 +230,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   queue(client, std::move(delta), outgoing);
 }
 
-void WorkerLogic::queue(PeerKey client, v1::Delta delta,
-                        std::map<PeerKey, v1::Deltas>& outgoing) {
+void WorkerLogic::queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing) {
   *outgoing[client].add_deltas() = std::move(delta);
 }
 
@@ -233,22 +246,50 @@ void WorkerLogic::flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now) {
       continue;
     }
     if (client.waiting_since_us == 0) client.waiting_since_us = now;
-    for (v1::Delta& delta : *deltas.mutable_deltas()) {
-      v1::Delta& held = client.held[{delta.request_id(), delta.choice()}];
-      if (held.attempt() != delta.attempt()) {
-        held = std::move(delta);
-        continue;
-      }
+    for (v1::Delta& delta : *deltas.mutable_deltas()) hold(client, std::move(delta));
+  }
+}
+
+void WorkerLogic::hold(Client& client, v1::Delta delta) {
+  client.held_bytes += delta.ByteSizeLong();
+  const ChoiceKey key{delta.request_id(), delta.choice()};
+  const auto newest = client.newest_held.find(key);
+  if (newest != client.newest_held.end()) {
+    v1::Delta& held = client.held[newest->second];
+    if (held.attempt() == delta.attempt() && held.ByteSizeLong() < limits::held_delta_bytes) {
       held.mutable_tokens()->MergeFrom(delta.tokens());
       held.mutable_logprob_bits()->MergeFrom(delta.logprob_bits());
       held.mutable_top_logprobs()->MergeFrom(delta.top_logprobs());
       held.mutable_text()->append(delta.text());
-      if (delta.finish().empty()) continue;
+      if (delta.finish().empty()) return;
       held.set_finish(delta.finish());
       *held.mutable_failure() = delta.failure();
       *held.mutable_stats() = delta.stats();
+      return;
     }
   }
+  client.newest_held[key] = client.held.size();
+  client.held.push_back(std::move(delta));
+}
+
+void WorkerLogic::release_held(PeerKey key, Client& client) {
+  while (!client.held.empty() &&
+         client.next_number - client.acknowledged <= limits::deltas_unacked_max) {
+    v1::Deltas deltas;
+    size_t bytes = 0;
+    while (!client.held.empty()) {
+      const size_t next = client.held.front().ByteSizeLong();
+      if (bytes > 0 && bytes + next > limits::deltas_bytes) break;
+      bytes += next;
+      *deltas.add_deltas() = std::move(client.held.front());
+      client.held.pop_front();
+    }
+    client.held_bytes -= std::min(client.held_bytes, bytes);
+    deltas.set_number(client.next_number++);
+    ports_.send_deltas(key, deltas);
+  }
+  client.newest_held.clear();
+  if (client.held.empty()) client.held_bytes = 0;
 }
 
 void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
@@ -262,12 +303,26 @@ void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
       client.next_number - client.acknowledged > limits::deltas_unacked_max / 2) {
     return;
   }
-  v1::Deltas deltas;
-  for (auto& [id, delta] : client.held) *deltas.add_deltas() = std::move(delta);
-  client.held.clear();
-  client.waiting_since_us = 0;
-  deltas.set_number(client.next_number++);
-  ports_.send_deltas(key, deltas);
+  release_held(key, client);
+  if (client.held.empty()) client.waiting_since_us = 0;
+}
+
+void WorkerLogic::drop_slow_client(PeerKey key) {
+  v1::Deltas last;
+  last.set_number(clients_.at(key).next_number);
+  for (const auto& [id, choice] : choices_) {
+    if (choice.client != key) continue;
+    v1::Delta* delta = last.add_deltas();
+    delta->set_request_id(choice.request_id);
+    delta->set_choice(choice.choice);
+    delta->set_attempt(choice.attempt);
+    delta->set_finish("failed");
+    *delta->mutable_failure() =
+        schemas::to_wire(error(Code::unavailable, "the client took no output for too long"));
+  }
+  on_peer_down(key);
+  // One message beyond the window, so that a client that wakes up knows to go elsewhere.
+  ports_.send_deltas(key, last);
 }
 
 }  // namespace troupe::actors

@@ -98,7 +98,9 @@ class WorkerLogic {
     uint64_t next_number = 1;
     uint64_t acknowledged = 0;
     TimeUs waiting_since_us = 0;
-    std::map<std::pair<uint64_t, uint32_t>, v1::Delta> held;  ///< by (request, choice)
+    std::deque<v1::Delta> held;  ///< in order; those of one choice merged up to a size
+    std::map<std::pair<uint64_t, uint32_t>, size_t> newest_held;  ///< (request, choice) -> index
+    size_t held_bytes = 0;
   };
   struct Source {  ///< a session that reads from us
     uint64_t session = 0;
@@ -106,6 +108,7 @@ class WorkerLogic {
     uint32_t attempt = 0;
     std::optional<engine::SequenceId> sequence;
     bool prefilled = false;
+    std::optional<Error> failure;  ///< the prefill was refused before anybody attached
     std::optional<PeerKey> reader;
     uint32_t first_block = 0, end_block = 0;
     std::map<uint32_t, kv::IndexedBlock> blocks;  ///< ready, pinned
@@ -127,6 +130,9 @@ class WorkerLogic {
   void take_delta(const engine::Delta& delta, std::map<PeerKey, v1::Deltas>& outgoing, TimeUs now);
   void queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing);
   void flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now);
+  static void hold(Client& client, v1::Delta delta);
+  void release_held(PeerKey key, Client& client);
+  void drop_slow_client(PeerKey key);
   void take_block(const engine::BlockReady& ready);
   void take_outcome(const engine::Outcome& outcome, TimeUs now);
   void announce_ready(Source& source);

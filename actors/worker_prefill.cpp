@@ -1,7 +1,6 @@
 // The prefill side of a worker: sessions that read blocks from this worker's pool.
 #include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
-
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "schemas/convert.hpp"
@@ -11,6 +10,9 @@ namespace troupe::actors {
 Status WorkerLogic::on_prefill(const v1::PrefillRequest& request, TimeUs now) {
   now_ = now;
   if (closing_) return error(Code::unavailable, "the worker is shutting down");
+  if (sources_.size() >= limits::sessions_max && !sources_.contains(request.session())) {
+    return error(Code::exhausted, concat(sources_.size(), " sessions are open"));
+  }
   Source& source = sources_[request.session()];
   if (source.sequence) return {};
   source.session = request.session();
@@ -32,8 +34,11 @@ Status WorkerLogic::on_prefill(const v1::PrefillRequest& request, TimeUs now) {
       announce.set_last(true);
       *announce.mutable_failure() = schemas::to_wire(id.error());
       ports_.send_announce(*source.reader, announce);
+      end_source(request.session());
+    } else {
+      // Kept until the lease ends: the reader that is about to attach need not wait for nothing.
+      source.failure = id.error();
     }
-    end_source(request.session());
     return id.error();
   }
   source.sequence = *id;
@@ -63,6 +68,11 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
     return refuse(error(Code::exhausted, concat(sources_.size(), " sessions are open")));
   }
   Source& source = sources_[attach.session()];
+  if (source.failure) {
+    const Error why = *source.failure;
+    end_source(attach.session());
+    return refuse(why);
+  }
   source.session = attach.session();
   source.reader = reader;
   source.first_block = attach.first_block();

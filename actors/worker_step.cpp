@@ -1,7 +1,6 @@
 // The worker's loop: plan, submit, accept; time-outs; what is said of its load.
 #include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
-
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "schemas/convert.hpp"
@@ -100,13 +99,13 @@ void WorkerLogic::on_tick(TimeUs now) {
   }
   std::vector<PeerKey> slow;
   for (const auto& [key, client] : clients_) {
-    if (client.waiting_since_us != 0 && now - client.waiting_since_us > limits::slow_client_us) {
-      slow.push_back(key);
-    }
+    const bool late =
+        client.waiting_since_us != 0 && now - client.waiting_since_us > limits::slow_client_us;
+    if (late || client.held_bytes > limits::held_bytes_max) slow.push_back(key);
   }
   for (PeerKey key : slow) {
     log_warning("worker", "a client takes no output; its requests end");
-    on_peer_down(key);
+    drop_slow_client(key);
   }
 }
 

@@ -12,6 +12,7 @@ namespace troupe::text {
 /// Joined output of all push() and the flush() = replace_invalid_utf8(bytes of all tokens).
 class Detokenizer {
  public:
+  /// Without a tokenizer there is no text.
   explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = true);
 
   /// The characters that this token finishes. A broken byte becomes U+FFFD as soon as it is known

@@ -39,6 +39,16 @@ void Tokenizer::encode_plain(std::string_view text, BpeMerger& merger, std::vect
   }
 }
 
+TokenTrie::Match Tokenizer::special_at(std::string_view text, size_t at,
+                                       std::span<const ByteRange> plain) const {
+  if (plain.empty()) return special_.longest_at(text, at);
+  const TokenTrie::Match user_defined = user_defined_.longest_at(text, at);
+  if (at >= plain.front().begin) return user_defined;
+  // A shorter control token that ends before the range is still one.
+  const TokenTrie::Match before = special_.longest_at(text.substr(0, plain.front().begin), at);
+  return before.bytes > user_defined.bytes ? before : user_defined;
+}
+
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   if (text.size() > limits::prompt_bytes_max) {
     return error(
@@ -47,14 +57,16 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOpti
         "send a shorter text");
   }
   TROUPE_TRY(check_utf8(text, "the text"));
-  const TokenTrie& trie = options.parse_special ? special_ : user_defined_;
+  std::span<const ByteRange> plain = options.plain;
   BpeMerger merger(merges_, byte_ids_);
   std::vector<size_t> ends;
   std::vector<int32_t> ids;
   if (options.add_special && add_bos_) ids.push_back(bos_id_);
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
-    const TokenTrie::Match match = trie.longest_at(text, at);
+    while (!plain.empty() && plain.front().end <= at) plain = plain.subspan(1);
+    const TokenTrie::Match match =
+        options.parse_special ? special_at(text, at, plain) : user_defined_.longest_at(text, at);
     if (match.id < 0) {
       ++at;
       continue;

@@ -19,9 +19,19 @@
 
 namespace troupe::text {
 
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin = 0;
+  size_t end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
 struct EncodeOptions {
   bool parse_special = false;  ///< control tokens spelt out in the text become their ids
   bool add_special = false;    ///< add BOS and EOS where the vocabulary asks for them
+  /// With parse_special: a control token that would overlap one of these ranges stays text.
+  /// Ascending and disjoint; borrowed for the call.
+  std::span<const ByteRange> plain{};
 };
 
 class Tokenizer {
@@ -65,6 +75,8 @@ class Tokenizer {
   Status load_tokens(const TokenizerSpec& spec);
   Status load_merges(const TokenizerSpec& spec);
   Status load_special(const TokenizerSpec& spec);
+  [[nodiscard]] TokenTrie::Match special_at(std::string_view text, size_t at,
+                                            std::span<const ByteRange> plain) const;
   void encode_plain(std::string_view text, BpeMerger& merger, std::vector<size_t>& ends,
                     std::vector<int32_t>& ids) const;
 

@@ -1,0 +1,125 @@
+#include "text/chat_prompt.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace troupe::text {
+namespace {
+
+constexpr uint32_t private_use_begin = 0xE000;
+constexpr uint32_t private_use_end = 0xF900;
+
+bool continues_character(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
+}
+
+std::string spell(uint32_t code) {
+  return {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3F)),
+          static_cast<char>(0x80 | (code & 0x3F))};
+}
+
+/// Calls `visit` with every string inside `json`.
+template <class Value, class Visit>
+void visit_strings(Value& json, const Visit& visit) {
+  if (json.is_string()) {
+    visit(json);
+  } else if (json.is_structured()) {
+    for (auto& item : json) visit_strings(item, visit);
+  }
+}
+
+/// A character of the private use area that occurs neither in what the template printed nor in the
+/// messages; empty when all of them do.
+std::string unused_character(const std::string& rendered, const Json& messages) {
+  std::string all = rendered;
+  visit_strings(messages, [&](const Json& text) { all += text.get_ref<const std::string&>(); });
+  for (uint32_t code = private_use_begin; code < private_use_end; ++code) {
+    std::string character = spell(code);
+    if (all.find(character) == std::string::npos) return character;
+  }
+  return {};
+}
+
+/// Takes the markers out; the character before each is a plain range.
+ChatPrompt without_markers(const std::string& marked, const std::string& marker) {
+  ChatPrompt prompt;
+  size_t from = 0;
+  for (size_t at; (at = marked.find(marker, from)) != std::string::npos;) {
+    prompt.text.append(marked, from, at - from);
+    from = at + marker.size();
+    size_t begin = prompt.text.size();
+    while (begin > 0 && continues_character(prompt.text[--begin])) {
+    }
+    const ByteRange range{begin, prompt.text.size()};
+    if (prompt.plain.empty() || prompt.plain.back() != range) prompt.plain.push_back(range);
+  }
+  prompt.text.append(marked, from);
+  return prompt;
+}
+
+}  // namespace
+
+ControlSpellings::ControlSpellings(const Tokenizer& tokenizer) {
+  for (int32_t id = 0; id < tokenizer.size(); ++id) {
+    const std::string_view bytes = tokenizer.token_bytes(id);
+    if (!tokenizer.is_control(id) || bytes.empty()) continue;
+    whole_.add(bytes, id);
+    spellings_.emplace_back(bytes);
+  }
+}
+
+std::string ControlSpellings::mark(const std::string& text, const std::string& marker) const {
+  std::set<size_t> begins;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (whole_.longest_at(text, at).id >= 0) begins.insert(at);
+  }
+  const std::string_view view = text;
+  for (const std::string& spelling : spellings_) {
+    for (size_t bytes = 2; bytes < spelling.size() && bytes <= text.size(); ++bytes) {
+      const std::string_view head = std::string_view(spelling).substr(0, bytes);
+      const std::string_view tail = std::string_view(spelling).substr(spelling.size() - bytes);
+      if (view.ends_with(head)) begins.insert(text.size() - bytes);
+      if (view.starts_with(tail) && !continues_character(tail[0])) begins.insert(0);
+    }
+  }
+  std::string marked;
+  size_t from = 0;
+  for (const size_t begin : begins) {
+    size_t end = begin + 1;
+    while (end < text.size() && continues_character(text[end])) ++end;
+    marked.append(text, from, end - from);
+    marked += marker;
+    from = end;
+  }
+  marked.append(text, from);
+  return marked;
+}
+
+Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
+                               const RenderInput& input) {
+  TROUPE_ASSIGN(std::string rendered, chat_template.render(input));
+  const std::string marker = unused_character(rendered, input.messages);
+  const Error refusal =
+      error(Code::invalid_argument,
+            "a message spells a control token of the model in a place where the chat template "
+            "gives it a meaning",
+            "leave the control token out of the message");
+  if (marker.empty()) return refusal;
+  RenderInput marked = input;
+  bool changed = false;
+  visit_strings(marked.messages, [&](Json& text) {
+    const auto& before = text.get_ref<const std::string&>();
+    std::string after = controls.mark(before, marker);
+    if (after == before) return;
+    changed = true;
+    text = std::move(after);
+  });
+  if (!changed) return ChatPrompt{std::move(rendered), {}};
+  TROUPE_ASSIGN(const std::string with_markers, chat_template.render(marked));
+  ChatPrompt prompt = without_markers(with_markers, marker);
+  if (prompt.text != rendered) return refusal;
+  return prompt;
+}
+
+}  // namespace troupe::text

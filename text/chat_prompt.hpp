@@ -1,0 +1,39 @@
+// A chat as a prompt: rendered by the model's template, with what the messages spell kept apart
+// from what the template spells. Markup that a user writes into a message stays text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "text/chat_template.hpp"
+#include "text/tokenizer.hpp"
+
+namespace troupe::text {
+
+struct ChatPrompt {
+  std::string text;              ///< exactly what the template renders
+  std::vector<ByteRange> plain;  ///< for EncodeOptions::plain: where messages spell control tokens
+};
+
+/// Finds control tokens that are spelled out in text. Immutable.
+class ControlSpellings {
+ public:
+  explicit ControlSpellings(const Tokenizer& tokenizer);
+
+  /// `text` with `marker` after the first character of every control token that it spells, also of
+  /// one that it begins or ends with two or more characters of (what stands beside it might
+  /// complete it).
+  [[nodiscard]] std::string mark(const std::string& text, const std::string& marker) const;
+
+ private:
+  TokenTrie whole_;
+  std::vector<std::string> spellings_;
+};
+
+/// Renders the messages. Errors: those of render(); invalid_argument when a message spells a
+/// control token and the template would use that text for more than printing it.
+Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
+                               const RenderInput& input);
+
+}  // namespace troupe::text

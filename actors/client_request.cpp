@@ -106,7 +106,12 @@ void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
   if (found == requests_.end() || found->second.prepared) return;
   ClientRequest& request = found->second;
   if (schemas::failed(prepared.failure())) {
-    end(request.id, schemas::from_wire(prepared.failure()));
+    const Error why = schemas::from_wire(prepared.failure());
+    if (why.code == Code::unavailable) {
+      later(request, retry_delay_ms, &ClientCore::prepare);
+    } else {
+      end(request.id, why);
+    }
     return;
   }
   request.prepared = true;

@@ -8,7 +8,12 @@ namespace {
 
 void answer(FrontActor::stateful_pointer<FrontState> self, const caf::strong_actor_ptr& client,
             const v1::PrepareRequest& request) {
-  const v1::PreparedRequest prepared = self->state.preparer->prepare(request, random_u64());
+  v1::PreparedRequest prepared = self->state.preparer->prepare(request, random_u64());
+  if (!schemas::failed(prepared.failure()) && prepared.root().empty()) {
+    // Blocks are named after the workers' numerics.
+    *prepared.mutable_failure() =
+        schemas::to_wire(error(Code::unavailable, "no worker has joined yet"));
+  }
   send_parts(self, caf::actor_cast<PartSink>(client), v1::PART_PREPARED,
              prepared.SerializeAsString(), [](Status status) {
                if (!status) log_debug("front", "an answer was not taken: " +

@@ -44,7 +44,10 @@ v1::WorkerHelloReply welcome_worker(RouterState& state, const v1::WorkerHello& h
     return reply;
   }
   state.workers[info.id] = {hello.node(), {}, handle};
-  state.workers[info.id].load.set_name(info.id);
+  v1::LoadReport& load = state.workers[info.id].load;
+  load.set_name(info.id);
+  load.set_blocks_total(info.blocks_total);
+  load.set_blocks_free(info.blocks_free);
   reply.set_want_snapshot(state.placement.index().last_number(info.id).value_or(0) !=
                           hello.last_event());
   log_info("router", concat("worker ", info.id, " is here: ", info.blocks_total, " blocks, ",

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <string_view>
 #include <vector>
 
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "launch/nearest.hpp"
 
 namespace troupe::cli {
@@ -34,18 +37,26 @@ std::vector<std::string> legal_words(CLI::App& app) {
 
 int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   if (e.get_exit_code() == 0) return app.exit(e);
-  std::cerr << "troupe: " << e.what();
+  std::string near_word;
   const std::vector<std::string> words = legal_words(app);
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (std::strstr(e.what(), word.c_str()) == nullptr) continue;
     const std::string near = launch::nearest(word, words);
-    if (!near.empty() && near != word) std::cerr << "; did you mean " << near << "?";
+    if (!near.empty() && near != word) near_word = near;
     break;
   }
   const auto chosen = app.get_subcommands();
-  std::cerr << "\nTry: troupe " << (chosen.empty() ? "" : chosen.front()->get_name() + " ")
-            << "--help" << std::endl;
+  const std::string help =
+      concat("troupe ", chosen.empty() ? "" : chosen.front()->get_name() + " ", "--help");
+  // The flags were not read, so whether JSON is wanted is seen from the words.
+  if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) {
+    const std::string hint = near_word.empty() ? help : concat("did you mean ", near_word, "?");
+    return report(error(Code::invalid_argument, e.what(), hint), true);
+  }
+  std::cerr << "troupe: " << e.what();
+  if (!near_word.empty()) std::cerr << "; did you mean " << near_word << "?";
+  std::cerr << "\nTry: " << help << std::endl;
   return 2;
 }
 

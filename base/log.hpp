@@ -23,9 +23,17 @@ void set_log_sink(std::function<void(std::string_view line)> sink);
 /// Writes "2026-01-31T12:00:00.123Z level component: message".
 void log(LogLevel level, std::string_view component, std::string_view message);
 
-inline void log_info(std::string_view c, std::string_view m) { log(LogLevel::info, c, m); }
-inline void log_warning(std::string_view c, std::string_view m) { log(LogLevel::warning, c, m); }
-inline void log_error(std::string_view c, std::string_view m) { log(LogLevel::error, c, m); }
-inline void log_debug(std::string_view c, std::string_view m) { log(LogLevel::debug, c, m); }
+inline void log_info(std::string_view c, std::string_view m) {
+  log(LogLevel::info, c, m);
+}
+inline void log_warning(std::string_view c, std::string_view m) {
+  log(LogLevel::warning, c, m);
+}
+inline void log_error(std::string_view c, std::string_view m) {
+  log(LogLevel::error, c, m);
+}
+inline void log_debug(std::string_view c, std::string_view m) {
+  log(LogLevel::debug, c, m);
+}
 
 }  // namespace troupe

@@ -29,8 +29,7 @@ enum class DrawPurpose : uint32_t { target = 0, draft = 1 };
 /// Uniform in [0, 1) with 24 bits: the draw of (seed, position, choice, purpose).
 inline float philox_uniform(uint64_t seed, uint32_t position, uint32_t choice,
                             DrawPurpose purpose) {
-  const PhiloxBlock block =
-      philox(seed, {position, choice, static_cast<uint32_t>(purpose), 0u});
+  const PhiloxBlock block = philox(seed, {position, choice, static_cast<uint32_t>(purpose), 0u});
   return static_cast<float>(block[0] >> 8) * 0x1p-24f;
 }
 

@@ -12,16 +12,16 @@ namespace troupe {
 /// What kind of failure it was; callers branch on this, people read the sentence.
 enum class Code : uint8_t {
   ok = 0,
-  invalid_argument,   ///< the caller's input is wrong; repeating it will not help
-  not_found,          ///< a name, file or id that does not exist
-  unsupported,        ///< well-formed, but this build cannot do it
-  corrupt,            ///< bytes that contradict their own format or checksum
-  exhausted,          ///< a named limit was reached; try again later or smaller
-  unavailable,        ///< a peer or service is not there now; a retry may help
-  cancelled,          ///< the owner asked for it
-  timeout,            ///< a deadline passed
-  failed_precondition,///< right call, wrong state
-  internal,           ///< a defect of ours
+  invalid_argument,     ///< the caller's input is wrong; repeating it will not help
+  not_found,            ///< a name, file or id that does not exist
+  unsupported,          ///< well-formed, but this build cannot do it
+  corrupt,              ///< bytes that contradict their own format or checksum
+  exhausted,            ///< a named limit was reached; try again later or smaller
+  unavailable,          ///< a peer or service is not there now; a retry may help
+  cancelled,            ///< the owner asked for it
+  timeout,              ///< a deadline passed
+  failed_precondition,  ///< right call, wrong state
+  internal,             ///< a defect of ours
 };
 
 /// The code's name as it stands in logs and JSON, e.g. "invalid_argument".
@@ -85,10 +85,9 @@ class [[nodiscard]] Status {
 }  // namespace troupe
 
 /// Returns the error of a Result or Status expression from the enclosing function, if it failed.
-#define TROUPE_TRY(expression)                                       \
-  do {                                                               \
-    if (auto troupe_try_ = (expression); !troupe_try_.ok())          \
-      return std::move(troupe_try_).error();                         \
+#define TROUPE_TRY(expression)                                                                     \
+  do {                                                                                             \
+    if (auto troupe_try_ = (expression); !troupe_try_.ok()) return std::move(troupe_try_).error(); \
   } while (false)
 
 #define TROUPE_CONCAT_INNER(a, b) a##b

@@ -15,9 +15,9 @@ const std::vector<SettingDoc>& setting_docs() {
       {"TROUPE_READY_FD",
        "set by the supervisor: the descriptor on which a process writes \"ready <port>\""},
       {"TROUPE_INCARNATION", "set by the supervisor: how often the process was started, from 1"},
-      {"TROUPE_NODE_PORT",
-       "set by the supervisor: the control port to listen on (0: a free one)"},
-      {"TROUPE_ISA", "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
+      {"TROUPE_NODE_PORT", "set by the supervisor: the control port to listen on (0: a free one)"},
+      {"TROUPE_ISA",
+       "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
       {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests"},
       {"TROUPE_WEIGHTS", "folder of downloaded weights used by tests (default weights)"},
   };

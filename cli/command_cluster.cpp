@@ -70,7 +70,8 @@ void add_up(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<UpFlags>();
   CLI::App* command = app.add_subcommand("up", "Start the cluster of a manifest");
   command->add_option("manifest", flags->manifest, "the manifest, a YAML file")->required();
-  command->add_option("--host", flags->host, "which host of the manifest this is (default: the only one)");
+  command->add_option("--host", flags->host,
+                      "which host of the manifest this is (default: the only one)");
   command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
   command->callback([&run, flags] { run = [flags] { return do_up(*flags); }; });
 }

@@ -138,7 +138,9 @@ Result<actors::GenerateResult> wait_for(actors::Client& client, actors::Generate
   auto future = promise->get_future();
   actors::GenerateHandlers handlers;
   handlers.on_delta = std::move(on_delta);
-  handlers.on_end = [promise](Result<actors::GenerateResult> r) { promise->set_value(std::move(r)); };
+  handlers.on_end = [promise](Result<actors::GenerateResult> r) {
+    promise->set_value(std::move(r));
+  };
   const uint64_t id = client.generate(std::move(request), std::move(handlers));
   bool cancelled = false;
   while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
@@ -198,15 +200,19 @@ void add_generate(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("generate", "Answer one prompt");
   command->add_option("prompt", flags->prompt, "the user's message");
-  command->add_option("--file", flags->prompt_file, "read the prompt from a file; -: standard input");
+  command->add_option("--file", flags->prompt_file,
+                      "read the prompt from a file; -: standard input");
   command->add_option("--token-ids", flags->token_ids, "the prompt as token ids, e.g. 1,2,3")
       ->delimiter(',');
-  command->add_flag("--raw", flags->raw, "continue the text as it is, without the chat template (default off)");
-  command->add_flag("--parse-special", flags->parse_special,
-                    "with --raw: control tokens spelled in the text become control tokens (default off)");
+  command->add_flag("--raw", flags->raw,
+                    "continue the text as it is, without the chat template (default off)");
+  command->add_flag(
+      "--parse-special", flags->parse_special,
+      "with --raw: control tokens spelled in the text become control tokens (default off)");
   command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
-  command->add_flag("--explain", flags->explain,
-                    "say what happened and why the router chose (default: what happened, on a terminal)");
+  command->add_flag(
+      "--explain", flags->explain,
+      "say what happened and why the router chose (default: what happened, on a terminal)");
   add_generate_options(*command, flags->generate);
   add_cluster_options(*command, flags->cluster);
   command->callback([&run, flags] { run = [flags] { return do_generate(*flags); }; });

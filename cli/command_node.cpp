@@ -31,7 +31,8 @@ int do_node(const std::string& run_dir, const std::string& name) {
   if (!node) return report(node.error(), false);
   const auto timeout_ms = static_cast<int>(start->spec.limits().start_timeout_ms());
   if (auto joined = (*node)->wait_joined(timeout_ms); !joined) return report(joined.error(), false);
-  if (auto told = launch::announce_ready((*node)->port()); !told) return report(told.error(), false);
+  if (auto told = launch::announce_ready((*node)->port()); !told)
+    return report(told.error(), false);
   log_info("node", concat(name, " is ready on port ", (*node)->port(), " ", (*node)->describe()));
   int signal = 0;
   sigwait(&signals, &signal);

@@ -78,8 +78,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
     outcome = written;
   } else {
     std::cerr << "serving " << options.model_name << " (" << (*node)->describe() << ")\n"
-              << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)"
-              << std::endl;
+              << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)" << std::endl;
     int signal = 0;
     sigwait(&signals, &signal);
     node->reset();

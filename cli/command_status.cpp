@@ -79,9 +79,8 @@ int do_status(const std::string& cluster, bool json) {
   ClusterOptions options;
   options.cluster = state->name;
   auto connection = connect(options);
-  Result<actors::ClusterView> view =
-      connection ? connection->client->view(std::chrono::seconds(5))
-                 : Result<actors::ClusterView>(connection.error());
+  Result<actors::ClusterView> view = connection ? connection->client->view(std::chrono::seconds(5))
+                                                : Result<actors::ClusterView>(connection.error());
   if (json) {
     std::cout << to_json(*state, view).dump() << std::endl;
   } else {

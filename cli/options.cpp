@@ -16,7 +16,9 @@ namespace {
 
 std::atomic<bool> signal_came{false};
 
-void on_signal(int) { signal_came = true; }
+void on_signal(int) {
+  signal_came = true;
+}
 
 constexpr uint64_t default_kv_bytes = 512u << 20;
 
@@ -41,8 +43,9 @@ void add_model_options(CLI::App& command, ClusterOptions& options) {
       ->check(CLI::Range(0, 256));
   command.add_option("--compute", options.compute, "fast or exact (default fast)");
   command.add_option("--kv-type", options.kv_type, "f16 or f32 (default f16)");
-  command.add_option("--kv-memory", options.kv_bytes,
-                     "memory for KV blocks, e.g. 512MiB (default 512MiB)")
+  command
+      .add_option("--kv-memory", options.kv_bytes,
+                  "memory for KV blocks, e.g. 512MiB (default 512MiB)")
       ->transform(CLI::AsSizeValue(false));
   command.add_option("--context-max", options.context_max,
                      "longest sequence in tokens; 0: what the model was trained for (default 0)");
@@ -161,7 +164,9 @@ int report(const Error& error, bool json) {
   return error.code == Code::invalid_argument ? 2 : 1;
 }
 
-bool interrupted() { return signal_came; }
+bool interrupted() {
+  return signal_came;
+}
 
 void install_signal_handlers() {
   std::signal(SIGINT, on_signal);

@@ -17,7 +17,8 @@ namespace {
 
 std::string settings_text() {
   std::string text = "Environment:\n";
-  for (const SettingDoc& doc : setting_docs()) text += concat("  ", doc.name, ": ", doc.meaning, "\n");
+  for (const SettingDoc& doc : setting_docs())
+    text += concat("  ", doc.name, ": ", doc.meaning, "\n");
   return text;
 }
 

@@ -21,12 +21,12 @@ struct SamplingParams {
   float frequency_penalty = 0.0f;   ///< output only
   std::vector<std::pair<int32_t, float>> logit_bias;
   uint64_t seed = 0;
-  uint32_t choice = 0;              ///< index among the n choices of a request
+  uint32_t choice = 0;  ///< index among the n choices of a request
   uint32_t max_tokens = 256;
-  uint32_t min_tokens = 0;          ///< stop ids are masked until then
+  uint32_t min_tokens = 0;  ///< stop ids are masked until then
   bool ignore_eos = false;
-  std::vector<int32_t> stop_ids;    ///< model's and caller's
-  uint32_t top_logprobs = 0;        ///< alternatives reported per token
+  std::vector<int32_t> stop_ids;  ///< model's and caller's
+  uint32_t top_logprobs = 0;      ///< alternatives reported per token
 };
 
 /// Errors name the field, its value and the legal range.
@@ -40,7 +40,7 @@ inline constexpr uint32_t stop_ids_max = 64;
 inline constexpr uint32_t choices_max = 128;
 inline constexpr float temperature_max = 100.0f;
 inline constexpr float repetition_penalty_max = 100.0f;
-inline constexpr float penalty_abs_max = 100.0f;     ///< presence and frequency
+inline constexpr float penalty_abs_max = 100.0f;  ///< presence and frequency
 inline constexpr float logit_bias_abs_max = 1000.0f;
 }  // namespace limits
 

@@ -32,9 +32,9 @@ struct TokenHistory {
 };
 
 struct Span {
-  uint64_t sequence = 0;             ///< for logs and errors
-  uint32_t first_position = 0;       ///< absolute position of tokens[0]
-  std::vector<InputToken> tokens;    ///< n >= 1
+  uint64_t sequence = 0;                ///< for logs and errors
+  uint32_t first_position = 0;          ///< absolute position of tokens[0]
+  std::vector<InputToken> tokens;       ///< n >= 1
   std::vector<kv::PageId> block_table;  ///< pages of positions [0, first_position + n)
   /// The last `num_draws` tokens of the span each yield logits and a draw for the next position.
   uint32_t num_draws = 0;
@@ -65,10 +65,10 @@ struct Draw {
 };
 
 struct SpanResult {
-  std::vector<Draw> draws;      ///< num_draws of them
-  std::vector<float> scores;    ///< as score_targets
-  std::vector<float> logits;    ///< [num_draws, vocab] when keep_logits
-  std::optional<Error> error;   ///< this request fails (e.g. NaN in its logits); others go on
+  std::vector<Draw> draws;     ///< num_draws of them
+  std::vector<float> scores;   ///< as score_targets
+  std::vector<float> logits;   ///< [num_draws, vocab] when keep_logits
+  std::optional<Error> error;  ///< this request fails (e.g. NaN in its logits); others go on
 };
 
 struct StepResult {

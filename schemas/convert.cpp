@@ -52,9 +52,8 @@ v1::Sampling to_wire(const engine::SamplingParams& params) {
 
 Result<engine::SamplingParams> from_wire(const v1::Sampling& wire) {
   if (wire.bias_token_size() != wire.bias_value_size()) {
-    return error(Code::invalid_argument,
-                 concat("logit_bias has ", wire.bias_token_size(), " tokens but ",
-                        wire.bias_value_size(), " values"));
+    return error(Code::invalid_argument, concat("logit_bias has ", wire.bias_token_size(),
+                                                " tokens but ", wire.bias_value_size(), " values"));
   }
   if (wire.bias_token_size() > static_cast<int>(engine::limits::logit_bias_max)) {
     return error(Code::invalid_argument,

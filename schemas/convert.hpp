@@ -22,7 +22,9 @@ inline constexpr uint32_t protocol_version = 1;
 v1::Failure to_wire(const Error& error);
 /// Only for failures with code != 0; unknown codes become `internal`.
 Error from_wire(const v1::Failure& failure);
-inline bool failed(const v1::Failure& failure) { return failure.code() != 0; }
+inline bool failed(const v1::Failure& failure) {
+  return failure.code() != 0;
+}
 
 v1::Sampling to_wire(const engine::SamplingParams& params);
 /// Errors: invalid_argument when bias arrays differ in length or exceed their limits.

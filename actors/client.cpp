@@ -69,8 +69,8 @@ void Client::cancel(uint64_t id) {
   impl_->post([core = impl_->core, id] { (*core)->cancel(id); });
 }
 
-Result<GenerateResult> Client::generate_and_wait(
-    GenerateRequest request, std::function<void(const ClientDelta&)> on_delta) {
+Result<GenerateResult> Client::generate_and_wait(GenerateRequest request,
+                                                 std::function<void(const ClientDelta&)> on_delta) {
   auto promise = std::make_shared<std::promise<Result<GenerateResult>>>();
   auto future = promise->get_future();
   GenerateHandlers handlers;

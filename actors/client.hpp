@@ -31,10 +31,10 @@ struct GenerateRequest {
   bool has_seed = false;
   uint32_t choices = 1;
   std::vector<std::string> stop;
-  bool drafts = true;         ///< look up drafts in the sequence's own tokens (speed, never text)
-  bool parse_special = false; ///< control tokens spelled in `text` become control tokens
-  bool explain = false;       ///< ask the router why it chose
-  std::string model;          ///< empty: the cluster's only one
+  bool drafts = true;          ///< look up drafts in the sequence's own tokens (speed, never text)
+  bool parse_special = false;  ///< control tokens spelled in `text` become control tokens
+  bool explain = false;        ///< ask the router why it chose
+  std::string model;           ///< empty: the cluster's only one
 };
 
 /// New output of one choice.
@@ -43,7 +43,7 @@ struct ClientDelta {
   std::vector<int32_t> tokens;
   std::vector<float> logprobs;  ///< one per token
   std::vector<std::vector<std::pair<int32_t, float>>> top_logprobs;
-  std::string text;             ///< whole characters
+  std::string text;  ///< whole characters
 };
 
 struct ChoiceResult {
@@ -67,11 +67,11 @@ struct GenerateResult {
   std::string decode_worker;
   uint32_t blocks_moved = 0;
   uint64_t bytes_moved = 0;
-  std::string transport;       ///< "shared_memory", "tcp", "same_process" or "none"
-  double transfer_ms = 0;      ///< time spent inside reads
-  double handover_ms = 0;      ///< from the first announcement until the last block was there
+  std::string transport;   ///< "shared_memory", "tcp", "same_process" or "none"
+  double transfer_ms = 0;  ///< time spent inside reads
+  double handover_ms = 0;  ///< from the first announcement until the last block was there
   double ttft_ms = 0;
-  double tokens_per_s = 0;     ///< after the first token, all choices together
+  double tokens_per_s = 0;  ///< after the first token, all choices together
   uint32_t attempts = 1;
   std::string explanation;
 };

@@ -11,7 +11,9 @@ namespace troupe::actors {
 ClientCore::ClientCore(ClientActor::pointer self, ClientSetup setup)
     : self_(self), setup_(std::move(setup)) {}
 
-void ClientCore::take_members(const v1::Members& members) { members_ = members; }
+void ClientCore::take_members(const v1::Members& members) {
+  members_ = members;
+}
 
 const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
   for (const v1::NodeInfo& node : members_.nodes()) {
@@ -45,8 +47,8 @@ void ClientCore::refresh_members() {
   if (setup_.directory_port == 0) {
     say_hello(self_, setup_.caller.local_node, setup_.caller, "directory", 0, ask);
   } else {
-    resolve_address(self_, setup_.caller, setup_.directory_host, setup_.directory_port,
-                    "directory", 0, ask);
+    resolve_address(self_, setup_.caller, setup_.directory_host, setup_.directory_port, "directory",
+                    0, ask);
   }
 }
 
@@ -190,12 +192,8 @@ ClientActor::behavior_type client_actor(
   self->set_down_handler([core](const caf::down_msg& down) { core->on_down(down.source); });
   self->send(self, caf::tick_atom_v);
   return {
-      [core, self](const v1::Part& part) {
-        return core->on_part(part, self->current_sender());
-      },
-      [core, self](const v1::Deltas& deltas) {
-        core->on_deltas(deltas, self->current_sender());
-      },
+      [core, self](const v1::Part& part) { return core->on_part(part, self->current_sender()); },
+      [core, self](const v1::Deltas& deltas) { core->on_deltas(deltas, self->current_sender()); },
       [](const Closure& closure) { (*closure.run)(); },
       [core, self](caf::tick_atom) {
         core->on_tick();

@@ -38,7 +38,7 @@ struct ClientRequest {
   TimeUs started_us = 0;
   TimeUs first_token_us = 0;
   TimeUs last_token_us = 0;
-  TimeUs give_up_us = 0;    ///< deadline of the stage that waits for someone to be there
+  TimeUs give_up_us = 0;  ///< deadline of the stage that waits for someone to be there
   bool prepared = false;
   std::string explanation;
 };

@@ -1,8 +1,7 @@
 // The way of one request through the client actor.
-#include "actors/client_actor.hpp"
-
 #include <algorithm>
 
+#include "actors/client_actor.hpp"
 #include "actors/limits.hpp"
 #include "actors/parts_sender.hpp"
 #include "base/concat.hpp"
@@ -248,8 +247,9 @@ void ClientCore::retry(ClientRequest& request, const Error& why) {
   update_booking(request, true);
   drop_worker(request);
   if (request.attempts >= limits::attempts_max) {
-    end(request.id, error(why.code, concat("gave up after ", request.attempts, " attempts: ",
-                                           why.what), why.hint));
+    end(request.id,
+        error(why.code, concat("gave up after ", request.attempts, " attempts: ", why.what),
+              why.hint));
     return;
   }
   log_info("client", concat("request continues elsewhere after ", request.resume.num_tokens(),

@@ -16,8 +16,8 @@ void answer(FrontActor::stateful_pointer<FrontState> self, const caf::strong_act
   }
   send_parts(self, caf::actor_cast<PartSink>(client), v1::PART_PREPARED,
              prepared.SerializeAsString(), [](Status status) {
-               if (!status) log_debug("front", "an answer was not taken: " +
-                                                   status.error().message());
+               if (!status)
+                 log_debug("front", "an answer was not taken: " + status.error().message());
              });
 }
 

@@ -29,8 +29,8 @@ using RouterActor = caf::typed_actor<
     caf::replies_to<v1::StatusQuery>::with<v1::RouterStatus>>;
 
 /// Takes a PrepareRequest in parts; answers the sender with a PreparedRequest in parts.
-using FrontActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,
-                                    caf::reacts_to<v1::Members>>;
+using FrontActor =
+    caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Members>>;
 
 /// What a prefill worker understands.
 using PrefillActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,

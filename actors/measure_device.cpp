@@ -38,7 +38,8 @@ double copy_bytes_per_us(const kv::Pool& pool, kv::PageId from, kv::PageId to) {
   const size_t bytes = pool.layout().block_bytes();
   const TimeUs start = now_us();
   for (int i = 0; i < 4; ++i) std::memcpy(pool.page(to), pool.page(from), bytes);
-  return static_cast<double>(4 * bytes) / static_cast<double>(std::max<TimeUs>(now_us() - start, 1));
+  return static_cast<double>(4 * bytes) /
+         static_cast<double>(std::max<TimeUs>(now_us() - start, 1));
 }
 
 Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
@@ -54,8 +55,7 @@ Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
   for (uint32_t at = count; at + count <= covered; at += count) {
     TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count));
     const double context = static_cast<double>(at) * count;
-    profile.set_attention_ns_per_token_per_context(
-        std::max(0.0, (deep - shallow) * 1e3 / context));
+    profile.set_attention_ns_per_token_per_context(std::max(0.0, (deep - shallow) * 1e3 / context));
   }
   TROUPE_ASSIGN(const double step, time_span(backend, pages, count - 1, 1));
   profile.set_decode_us_per_step(step);

@@ -9,7 +9,8 @@
 
 namespace troupe::actors {
 
-/// Runs a few plans on pages of the pool (all free again afterwards). Errors: what the backend says.
+/// Runs a few plans on pages of the pool (all free again afterwards). Errors: what the backend
+/// says.
 Result<v1::DeviceProfile> measure_device(engine::Backend& backend, kv::Pool& pool);
 
 }  // namespace troupe::actors

@@ -1,9 +1,9 @@
 #include "actors/node.hpp"
 
-#include <thread>
 #include <unistd.h>
 
 #include <caf/openssl/all.hpp>
+#include <thread>
 
 #include "actors/device.hpp"
 #include "actors/directory.hpp"
@@ -47,9 +47,8 @@ bool Node::Impl::has(const char* role) const {
 Status Node::Impl::start_roles() {
   auto& system = runtime->system();
   if (has("directory")) {
-    add_role("directory",
-             system.spawn(directory, std::make_shared<DirectoryState>(options.cluster,
-                                                                      options.manifest_digest)));
+    add_role("directory", system.spawn(directory, std::make_shared<DirectoryState>(
+                                                      options.cluster, options.manifest_digest)));
   }
   if (has("router")) {
     PlacementOptions placement;
@@ -81,9 +80,7 @@ Status Node::Impl::publish() {
     port = *published;
   }
   own_port = port;
-  auto begin = [this, port] {
-    state->info.set_port(port);
-  };
+  auto begin = [this, port] { state->info.set_port(port); };
   caf::anon_send(node_handle, Closure{std::make_shared<std::function<void()>>(begin)});
   caf::anon_send(node_handle, caf::tick_atom_v);
   return {};
@@ -156,7 +153,9 @@ Node::Impl::~Impl() {
 Node::Node() = default;
 Node::~Node() = default;
 
-uint16_t Node::port() const { return impl_->own_port; }
+uint16_t Node::port() const {
+  return impl_->own_port;
+}
 
 bool Node::joined() const {
   const bool works = impl_->has("prefill") || impl_->has("decode");
@@ -169,15 +168,17 @@ Status Node::wait_joined(int timeout_ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (!impl_->state->joined) {
-    return error(Code::timeout, concat("node ", impl_->options.name,
-                                       " was not accepted by the directory at ",
-                                       impl_->options.directory_host, ":",
-                                       impl_->options.directory_port, " in ", timeout_ms, " ms"));
+    return error(Code::timeout,
+                 concat("node ", impl_->options.name, " was not accepted by the directory at ",
+                        impl_->options.directory_host, ":", impl_->options.directory_port, " in ",
+                        timeout_ms, " ms"));
   }
-  return error(Code::timeout, concat("no router took worker ", impl_->options.name, " in ",
-                                     timeout_ms, " ms"));
+  return error(Code::timeout,
+               concat("no router took worker ", impl_->options.name, " in ", timeout_ms, " ms"));
 }
 
-std::string Node::describe() const { return impl_->describe(); }
+std::string Node::describe() const {
+  return impl_->describe();
+}
 
 }  // namespace troupe::actors

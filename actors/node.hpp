@@ -18,9 +18,9 @@ namespace troupe::actors {
 struct WorkerOptions {
   cpu::ComputeMode compute = cpu::ComputeMode::fast;
   kv::KvType kv_type = kv::KvType::f16;
-  int threads = 0;                   ///< 0: all cores
-  size_t kv_bytes = 256u << 20;      ///< size of the KV pool
-  uint32_t context_max = 0;          ///< 0: the model's
+  int threads = 0;               ///< 0: all cores
+  size_t kv_bytes = 256u << 20;  ///< size of the KV pool
+  uint32_t context_max = 0;      ///< 0: the model's
   engine::EngineLimits limits;
   std::string data_address = "127.0.0.1";
   bool shared_memory = true;
@@ -30,16 +30,16 @@ struct WorkerOptions {
 struct NodeOptions {
   std::string cluster = "troupe";
   std::string name = "node";
-  std::vector<std::string> roles;    ///< directory, router, front, prefill, decode
-  std::string host = "127.0.0.1";    ///< address that the port binds to
-  uint16_t port = 0;                 ///< 0: the system chooses
-  TlsFiles tls;                      ///< empty: no network, everything in this process
+  std::vector<std::string> roles;  ///< directory, router, front, prefill, decode
+  std::string host = "127.0.0.1";  ///< address that the port binds to
+  uint16_t port = 0;               ///< 0: the system chooses
+  TlsFiles tls;                    ///< empty: no network, everything in this process
   std::string manifest_digest;
-  std::string directory_host;        ///< ignored when this node is the directory
+  std::string directory_host;  ///< ignored when this node is the directory
   uint16_t directory_port = 0;
-  std::string model_path;            ///< for front, prefill and decode
+  std::string model_path;  ///< for front, prefill and decode
   std::string model_name;
-  uint32_t prefill_blocks_min = 1;   ///< uncached blocks that make a prefill worker worth it
+  uint32_t prefill_blocks_min = 1;  ///< uncached blocks that make a prefill worker worth it
   WorkerOptions worker;
 };
 

@@ -79,8 +79,7 @@ Result<caf::strong_actor_ptr> check_hello(const NodeState& state, const v1::Hell
 
 NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   return {
-      [state](const v1::Hello& hello)
-          -> caf::result<v1::Welcome, caf::strong_actor_ptr> {
+      [state](const v1::Hello& hello) -> caf::result<v1::Welcome, caf::strong_actor_ptr> {
         v1::Welcome welcome;
         welcome.set_protocol(schemas::protocol_version);
         *welcome.mutable_node() = state->info;

@@ -2,9 +2,8 @@
 // which collides between containers: two peers would be taken for one.
 #pragma once
 
-#include <random>
-
 #include <caf/all.hpp>
+#include <random>
 
 namespace troupe::actors {
 

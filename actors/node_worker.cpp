@@ -2,7 +2,6 @@
 #include "actors/device.hpp"
 #include "actors/measure_device.hpp"
 #include "actors/node_impl.hpp"
-
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "kv/block_name.hpp"

@@ -60,8 +60,8 @@ void send_next_part(Self* self, const PartSink& sink, std::shared_ptr<PartsTrans
             }
           },
           [self, transfer](const caf::error& e) {
-            transfer->end(error(Code::unavailable, concat("a part was not acknowledged: ",
-                                                          self->system().render(e))));
+            transfer->end(error(Code::unavailable,
+                                concat("a part was not acknowledged: ", self->system().render(e))));
           });
 }
 

@@ -14,9 +14,12 @@ namespace troupe::actors {
 
 inline BulkKind bulk_kind(v1::PartKind kind) {
   switch (kind) {
-    case v1::PART_PREPARE: return BulkKind::prompt;
-    case v1::PART_SNAPSHOT: return BulkKind::snapshot;
-    default: return BulkKind::resume;
+    case v1::PART_PREPARE:
+      return BulkKind::prompt;
+    case v1::PART_SNAPSHOT:
+      return BulkKind::snapshot;
+    default:
+      return BulkKind::resume;
   }
 }
 

@@ -2,12 +2,11 @@
 // who answered. CAF keeps the connection and reuses it.
 #pragma once
 
+#include <caf/openssl/all.hpp>
 #include <functional>
 #include <set>
 #include <string>
 #include <utility>
-
-#include <caf/openssl/all.hpp>
 
 #include "actors/interfaces.hpp"
 #include "actors/limits.hpp"
@@ -43,15 +42,15 @@ void say_hello(Self* self, const NodeActor& node, const Caller& caller, const st
               done(schemas::from_wire(welcome.failure()));
             } else if (expected_incarnation != 0 &&
                        welcome.node().incarnation() != expected_incarnation) {
-              done(error(Code::unavailable, concat("node ", welcome.node().name(),
-                                                   " was restarted meanwhile")));
+              done(error(Code::unavailable,
+                         concat("node ", welcome.node().name(), " was restarted meanwhile")));
             } else {
               done(std::make_pair(welcome.node(), handle));
             }
           },
           [self, done](const caf::error& e) {
-            done(error(Code::unavailable, concat("a node did not answer the hello: ",
-                                                 self->system().render(e))));
+            done(error(Code::unavailable,
+                       concat("a node did not answer the hello: ", self->system().render(e))));
           });
 }
 
@@ -67,8 +66,7 @@ void resolve_address(Self* self, const Caller& caller, const std::string& host, 
   self->request(middleman, std::chrono::milliseconds(limits::connect_timeout_ms),
                 caf::connect_atom_v, host, port)
       .then(
-          [=](const caf::node_id&, const caf::strong_actor_ptr& ptr,
-              const std::set<std::string>&) {
+          [=](const caf::node_id&, const caf::strong_actor_ptr& ptr, const std::set<std::string>&) {
             if (!ptr) {
               done(error(Code::unavailable, concat("nobody is published at ", host, ":", port)));
               return;

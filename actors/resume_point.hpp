@@ -26,7 +26,7 @@ class ResumePoint {
   [[nodiscard]] std::vector<int32_t> prefill_tokens() const;
 
   struct Accepted {
-    ClientDelta delta;             ///< only what was not held already
+    ClientDelta delta;  ///< only what was not held already
     bool choice_finished = false;
     std::optional<Error> failure;  ///< the worker gave the choice up
     bool gap = false;              ///< a delta is missing: the attempt must be repeated

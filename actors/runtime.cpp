@@ -1,10 +1,10 @@
 #include "actors/runtime.hpp"
 
-#include <random>
 #include <unistd.h>
 
 #include <caf/io/all.hpp>
 #include <caf/openssl/all.hpp>
+#include <random>
 
 #include "actors/caf_messages.hpp"
 #include "actors/node_identity.hpp"

@@ -10,12 +10,10 @@ namespace troupe::actors {
 
 WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
     : self_(self), setup_(std::move(setup)) {
-  WorkerParts parts{*setup_.engine,
-                    *setup_.pool,
-                    *setup_.index,
-                    setup_.tokenizer,
-                    setup_.fingerprint,
-                    setup_.transport ? setup_.transport->address() : std::string()};
+  WorkerParts parts{
+      *setup_.engine,     *setup_.pool,
+      *setup_.index,      setup_.tokenizer,
+      setup_.fingerprint, setup_.transport ? setup_.transport->address() : std::string()};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
 }
 
@@ -84,9 +82,9 @@ void WorkerCore::submit(engine::StepPlan plan) {
             settle();
           },
           [this](const caf::error& e) {
-            logic_->on_step_done(error(Code::internal, concat("the device is gone: ",
-                                                              self_->system().render(e))),
-                                 now_us());
+            logic_->on_step_done(
+                error(Code::internal, concat("the device is gone: ", self_->system().render(e))),
+                now_us());
             settle();
           });
 }
@@ -128,15 +126,15 @@ void WorkerCore::connect(uint64_t session, const std::string& address) {
   // Connecting waits for the peer: not on this actor's thread.
   auto self = caf::actor_cast<WorkerActor>(self_);
   auto transport = setup_.transport;
-  self_->system().spawn<caf::detached>([this, self, transport, session, address](
-                                           caf::event_based_actor*) {
-    auto peer = transport->connect(address);
-    auto run = [this, session, address, peer] {
-      if (peer) links_[address] = *peer;
-      logic_->handovers().on_connected(session, peer, now_us());
-    };
-    caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
-  });
+  self_->system().spawn<caf::detached>(
+      [this, self, transport, session, address](caf::event_based_actor*) {
+        auto peer = transport->connect(address);
+        auto run = [this, session, address, peer] {
+          if (peer) links_[address] = *peer;
+          logic_->handovers().on_connected(session, peer, now_us());
+        };
+        caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
+      });
 }
 
 PeerKey WorkerCore::key_of(const caf::strong_actor_ptr& peer) {
@@ -190,8 +188,7 @@ void WorkerCore::on_down(const caf::down_msg& down) {
     keys_.erase(known);
   }
   for (auto it = routers_.begin(); it != routers_.end();) {
-    it = it->second.handle && it->second.handle == down.source ? routers_.erase(it)
-                                                               : std::next(it);
+    it = it->second.handle && it->second.handle == down.source ? routers_.erase(it) : std::next(it);
   }
 }
 

@@ -1,10 +1,9 @@
 // What a worker tells routers: who it is, its KV events, snapshots after a gap.
-#include "actors/worker.hpp"
-
 #include <algorithm>
 
 #include "actors/limits.hpp"
 #include "actors/parts_sender.hpp"
+#include "actors/worker.hpp"
 #include "base/log.hpp"
 
 namespace troupe::actors {

@@ -18,7 +18,7 @@ inline constexpr size_t block_bytes_max = size_t{1} << 30;
 
 /// A piece of a block over TCP: one active message in one segment of UCX, so that UCX does not
 /// gather it in a buffer of its own first.
-inline constexpr uint32_t tcp_piece_bytes = 256 * 1024;
+inline constexpr uint32_t tcp_piece_bytes = 512 * 1024;
 inline constexpr uint32_t tcp_piece_bytes_min = 64 * 1024;
 inline constexpr uint32_t tcp_piece_bytes_max = 1024 * 1024;
 /// UCX_TCP_TX_SEG_SIZE and UCX_TCP_RX_SEG_SIZE: a piece, our header and UCX's.

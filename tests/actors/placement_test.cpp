@@ -228,11 +228,11 @@ TEST_CASE("bookings expire when nobody mentions them") {
 TEST_CASE("excluded incarnations, other fingerprints and too little memory are refused by name") {
   Placement placement = cluster(0, 2);
   WorkerInfo other = worker("other", WorkerRole::decode, 9);
-  other.kv_fingerprint = "y";
+  other.kv_fingerprint = std::string("y");
   REQUIRE(placement.on_worker(other).ok());
   PlaceRequest asked = request(64);
   asked.exclude = {200};
-  asked.kv_fingerprint = "";
+  asked.kv_fingerprint.clear();
   const Decision decision = must(placement.place(asked, 0));
   CHECK(decision.decode_worker != "d0");
   asked.exclude = {200, 201, 9};
@@ -242,7 +242,7 @@ TEST_CASE("excluded incarnations, other fingerprints and too little memory are r
   CHECK(excluded.error().what.find("d0: the request excludes this incarnation") !=
         std::string::npos);
   asked.exclude = {};
-  asked.kv_fingerprint = "y";
+  asked.kv_fingerprint = std::string("y");
   CHECK(must(placement.place(asked, 0)).decode_worker == "other");
   PlaceRequest huge = request(63000);
   huge.max_tokens = 2000;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <string_view>
 #include <vector>
@@ -39,10 +38,15 @@ std::vector<std::string> legal_words(CLI::App& app) {
 int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   if (e.get_exit_code() == 0) return app.exit(e);
   std::string near_word;
+  std::string what = e.what();
   const std::vector<std::string> words = legal_words(app);
+  // What looks like a command and is none would only be told as "a subcommand is required".
+  if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
+    what = concat("there is no command ", argv[1]);
+  }
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
-    if (std::strstr(e.what(), word.c_str()) == nullptr) continue;
+    if (what.find(word) == std::string::npos) continue;
     const std::string near = launch::nearest(word, words);
     if (!near.empty() && near != word) near_word = near;
     break;
@@ -53,9 +57,9 @@ int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   // The flags were not read, so whether JSON is wanted is seen from the words.
   if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) {
     const std::string hint = near_word.empty() ? help : concat("did you mean ", near_word, "?");
-    return report(error(Code::invalid_argument, e.what(), hint), true);
+    return report(error(Code::invalid_argument, what, hint), true);
   }
-  std::cerr << "troupe: " << e.what();
+  std::cerr << "troupe: " << what;
   if (!near_word.empty()) std::cerr << "; did you mean " << near_word << "?";
   std::cerr << "\nTry: " << help << std::endl;
   return 2;

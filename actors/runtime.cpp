@@ -8,6 +8,7 @@
 
 #include "actors/caf_messages.hpp"
 #include "actors/node_identity.hpp"
+#include "actors/tls_errors.hpp"
 #include "base/concat.hpp"
 
 namespace troupe::actors {
@@ -36,6 +37,7 @@ Runtime::~Runtime() = default;
 
 Result<std::unique_ptr<Runtime>> Runtime::start(const TlsFiles& tls, uint64_t incarnation) {
   if (!tls.empty()) {
+    TROUPE_TRY(keep_tls_errors_apart());
     for (const std::string& path : {tls.certificate_path, tls.key_path, tls.ca_path}) {
       if (::access(path.c_str(), R_OK) == 0) continue;
       return error(Code::failed_precondition, concat("cannot read the certificate file ", path),

@@ -10,13 +10,13 @@ namespace troupe::actors {
 namespace {
 
 constexpr uint32_t probe_tokens = 64;
-constexpr uint32_t deep_blocks_max = 8;
+constexpr uint32_t deep_blocks_max = 4;
 
-/// Microseconds of one span, the best of two.
+/// Microseconds of one span, the best of `runs`: starting up must not take seconds.
 Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>& pages,
-                         uint32_t first, uint32_t count) {
+                         uint32_t first, uint32_t count, uint64_t runs) {
   double best = 0;
-  for (uint64_t i = 0; i < 2; ++i) {
+  for (uint64_t i = 0; i < runs; ++i) {
     engine::Span span;
     span.first_position = first;
     span.tokens.resize(count);
@@ -47,17 +47,17 @@ Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
   const uint32_t per_block = pool.layout().tokens_per_block;
   const auto covered = static_cast<uint32_t>(pages.size()) * per_block;
   const uint32_t count = std::min(probe_tokens, covered);
-  TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count));
+  TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count, 2));
   v1::DeviceProfile profile;
   profile.set_prefill_us_per_token(shallow / count);
   profile.set_transfer_bytes_per_us(copy_bytes_per_us(pool, pages.front(), pages.back()));
   // The deep span reads the blocks before it, so they are written first.
   for (uint32_t at = count; at + count <= covered; at += count) {
-    TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count));
+    TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count, 1));
     const double context = static_cast<double>(at) * count;
     profile.set_attention_ns_per_token_per_context(std::max(0.0, (deep - shallow) * 1e3 / context));
   }
-  TROUPE_ASSIGN(const double step, time_span(backend, pages, count - 1, 1));
+  TROUPE_ASSIGN(const double step, time_span(backend, pages, count - 1, 1, 3));
   profile.set_decode_us_per_step(step);
   return profile;
 }

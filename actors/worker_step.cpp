@@ -120,7 +120,17 @@ void WorkerLogic::close() {
     fail(it->second.first, it->first.first, it->first.second, it->second.second,
          error(Code::unavailable, "the worker is shutting down"));
   }
-  while (!sources_.empty()) end_source(sources_.begin()->first);
+  while (!sources_.empty()) {
+    const Source& source = sources_.begin()->second;
+    if (source.reader) {
+      v1::Announce announce;
+      announce.set_session(source.session);
+      *announce.mutable_failure() =
+          schemas::to_wire(error(Code::unavailable, "the worker is shutting down"));
+      ports_.send_announce(*source.reader, announce);
+    }
+    end_source(source.session);
+  }
 }
 
 v1::LoadReport WorkerLogic::load() const {

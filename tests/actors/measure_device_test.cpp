@@ -1,0 +1,44 @@
+#include "actors/measure_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include "engine/sim_backend.hpp"
+#include "kv/pool.hpp"
+#include "kv/region.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Result<v1::DeviceProfile> measure(uint32_t pages, engine::SimOptions options) {
+  engine::SimBackend backend(std::move(options));
+  kv::Pool pool(kv::allocate_region(pages * backend.kv_layout().block_bytes()).value(),
+                backend.kv_layout());
+  REQUIRE(backend.attach_pool(pool.region()).ok());
+  auto profile = actors::measure_device(backend, pool);
+  CHECK(pool.num_free() == pool.num_pages());
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("a device is measured without leaving anything in its pool") {
+  engine::SimOptions options;
+  options.us_per_step = 1000;
+  options.us_per_token = 100;
+  for (uint32_t pages : {1u, 2u, 20u}) {
+    const auto profile = measure(pages, options);
+    REQUIRE(profile.ok());
+    CHECK(profile->prefill_us_per_token() >= 100);
+    CHECK(profile->decode_us_per_step() >= 1000);
+    CHECK(profile->attention_ns_per_token_per_context() >= 0);
+    CHECK(profile->transfer_bytes_per_us() > 0);
+  }
+}
+
+TEST_CASE("a device that fails its measurement says why, and the pages are free again") {
+  engine::SimOptions options;
+  options.failing_token = 0;
+  const auto failed = measure(4, options);
+  CHECK_FALSE(failed.ok());
+}

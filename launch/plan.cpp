@@ -186,8 +186,10 @@ void note_ignored(const Manifest& manifest, LaunchPlan& plan) {
 void set_environment(const Manifest& manifest, LaunchPlan& plan) {
   // UCX installs signal handlers and memory hooks while its library is loaded: too early for the
   // process itself to say no.
-  plan.environment = {
-      {"UCX_MEM_EVENTS", "n"}, {"UCX_HANDLE_ERRORS", "none"}, {"UCX_WARN_UNUSED_ENV_VARS", "n"}};
+  plan.environment = {{"UCX_MEM_EVENTS", "n"},
+                      {"UCX_HANDLE_ERRORS", "none"},
+                      {"UCX_WARN_UNUSED_ENV_VARS", "n"},
+                      {"UCX_LOG_FILE", "stderr"}};
   if (!manifest.spec.transport().shared_memory()) {
     plan.environment.emplace_back("UCX_TLS", "tcp,self");
   } else if (!manifest.spec.transport().tcp()) {

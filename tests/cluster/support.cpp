@@ -91,13 +91,17 @@ void TestCluster::up() {
 }
 
 void TestCluster::down() {
+  stop();
+  check_nothing_left();
+}
+
+void TestCluster::stop() {
   note_shared_memory();
   is_up_ = false;
   const Finished finished = run({"down"});
   INFO("stdout: ", finished.out, "\nstderr: ", finished.err);
   CHECK(finished.exit_code == 0);
   CHECK(finished.out.find("had to be killed") == std::string::npos);
-  check_nothing_left();
 }
 
 Json TestCluster::state() const {
@@ -140,6 +144,12 @@ pid_t TestCluster::pid(const std::string& process) {
   const Json found = process_of(state(), process);
   REQUIRE(found.contains("pid"));
   return found["pid"].get<pid_t>();
+}
+
+uint16_t TestCluster::port(const std::string& process) {
+  const Json found = process_of(state(), process);
+  REQUIRE(found.contains("port"));
+  return found["port"].get<uint16_t>();
 }
 
 uint64_t TestCluster::incarnation(const std::string& process) {
@@ -189,7 +199,21 @@ std::string TestCluster::wait_idle(int64_t timeout_ms) {
         return true;
       },
       timeout_ms);
-  return idle ? std::string() : last;
+  return idle ? std::string() : last + warnings();
+}
+
+std::string TestCluster::warnings() const {
+  std::string found;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(path_ / "run" / "test" / "logs", ignored)) {
+    std::ifstream log(entry.path());
+    for (std::string line; std::getline(log, line);) {
+      if (line.find(" info ") != std::string::npos) continue;
+      found += entry.path().filename().string() + ": " + line + "\n";
+    }
+  }
+  return found;
 }
 
 std::vector<pid_t> TestCluster::processes() const {

@@ -48,7 +48,9 @@ class TestCluster {
 
   /// troupe up; fails the test when it does.
   void up();
-  /// troupe down, then every check of what may be left.
+  /// troupe down.
+  void stop();
+  /// stop(), then every check of what may be left.
   void down();
 
   /// The troupe binary with these arguments, in this cluster's run directory.
@@ -74,6 +76,10 @@ class TestCluster {
   [[nodiscard]] std::string model_path() const { return model_path_; }
   [[nodiscard]] std::filesystem::path manifest() const { return path_ / "manifest.yaml"; }
 
+  /// What the logs hold above the level info.
+  [[nodiscard]] std::string warnings() const;
+  /// The control port of a process.
+  [[nodiscard]] uint16_t port(const std::string& process);
   /// Processes whose environment names our run directory.
   [[nodiscard]] std::vector<pid_t> processes() const;
   /// Remembers which shared memory they hold, for the check at the end.

@@ -1,7 +1,6 @@
 // Speed of the CPU kernels, each as a share of what matters to it (GB/s of weights read, GOP/s of
 // multiplications and additions), then of the whole model: prefill and decode in tokens/s.
 //   bench_kernels [--json] [MODEL.gguf]     (default weights/SmolLM2-135M-Instruct.Q4_1.gguf)
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/thread_pool.hpp"
+#include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/packed_matrix.hpp"
 #include "kv/region.hpp"
@@ -20,11 +20,7 @@ using namespace troupe::cpu;
 
 namespace {
 
-struct Row {
-  std::string name;
-  double value, low, high;
-  const char* unit;
-};
+using bench::Row;
 
 double seconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -45,8 +41,7 @@ Row measure(std::string name, double amount, const char* unit, const std::functi
                       for (int i = 0; i < repeats; ++i) work();
                     }));
   }
-  std::sort(rates.begin(), rates.end());
-  return {std::move(name), rates[2], rates.front(), rates.back(), unit};
+  return bench::row(std::move(name), std::move(rates), unit);
 }
 
 void bench_matmul(const model::Tensor& tensor, const std::string& label, std::vector<Row>& rows) {
@@ -149,23 +144,6 @@ void bench_model(const std::shared_ptr<const model::Model>& model, int threads,
   }));
 }
 
-void print(const std::vector<Row>& rows, bool json) {
-  if (!json) {
-    for (const Row& r : rows) {
-      std::printf("%-40s %10.1f %s  [%.1f, %.1f]\n", r.name.c_str(), r.value, r.unit, r.low,
-                  r.high);
-    }
-    return;
-  }
-  std::printf("{\"bench\": \"kernels\", \"machine\": \"%s\", \"rows\": [", name(best_isa()));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Row& r = rows[i];
-    std::printf("%s{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"spread\": [%.3f, %.3f]}",
-                i == 0 ? "" : ", ", r.name.c_str(), r.value, r.unit, r.low, r.high);
-  }
-  std::printf("]}\n");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -196,6 +174,6 @@ int main(int argc, char** argv) {
   } else {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
   }
-  print(rows, json);
+  bench::print("kernels", name(best_isa()), rows, json);
   return model.ok() ? 0 : 1;
 }

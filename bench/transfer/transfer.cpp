@@ -1,5 +1,5 @@
 // Moves blocks of a KV pool between two processes over each path, next to memcpy in the same run.
-// bench_transfer [--blocks N] [--block-bytes B] [--rounds R]
+// bench_transfer [--json] [--blocks N] [--block-bytes B] [--rounds R]
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/crc32c.hpp"
+#include "bench/report.hpp"
 #include "transport/transport.hpp"
 
 using namespace troupe;
@@ -27,6 +28,7 @@ struct Setup {
   uint32_t blocks = 64;
   size_t block_bytes = 1474560;  ///< SmolLM2: 64 tokens in F16
   int rounds = 15;
+  bool json = false;
 };
 
 constexpr uint64_t token = 1;
@@ -86,13 +88,11 @@ double read_all(const Setup& setup, End& end, PeerId peer, const std::vector<uin
   return static_cast<double>(now_us() - start) * 1e-6;
 }
 
-void report(const char* what, const Setup& setup, std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
+bench::Row rate(const char* what, const Setup& setup, const std::vector<double>& seconds) {
+  std::vector<double> rates;
   const double bytes = static_cast<double>(setup.block_bytes) * setup.blocks;
-  const double median = seconds[seconds.size() / 2];
-  std::printf("%-16s %6.2f GB/s  %7.2f ms for %u blocks  [%.2f, %.2f] GB/s\n", what,
-              bytes / median * 1e-9, median * 1e3, setup.blocks, bytes / seconds.back() * 1e-9,
-              bytes / seconds.front() * 1e-9);
+  for (double s : seconds) rates.push_back(bytes / s * 1e-9);
+  return bench::row(what, std::move(rates), "GB/s");
 }
 
 void run_receiver(const Setup& setup, const std::string& address) {
@@ -130,11 +130,11 @@ void run_receiver(const Setup& setup, const std::string& address) {
       reads[path].push_back(read_all(setup, end, peers[path], checksums));
     }
   }
-  report("memcpy", setup, copies);
-  report("memcpy and crc", setup, verified_copies);
-  report("shared memory", setup, reads[0]);
-  report("tcp", setup, reads[1]);
-  std::printf("memcpy check %08x\n", sum);
+  std::fprintf(stderr, "checksum of the copies %08x\n", sum);
+  bench::print("transfer", "two processes",
+               {rate("memcpy", setup, copies), rate("memcpy and crc", setup, verified_copies),
+                rate("shared memory", setup, reads[0]), rate("tcp", setup, reads[1])},
+               setup.json);
 }
 
 }  // namespace
@@ -142,7 +142,8 @@ void run_receiver(const Setup& setup, const std::string& address) {
 int main(int argc, char** argv) {
   Setup setup;
   const char* child_fd = nullptr;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  if (argc > 1 && std::string(argv[1]) == "--json") setup.json = true;
+  for (int i = setup.json ? 2 : 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--blocks") setup.blocks = static_cast<uint32_t>(std::atoi(argv[i + 1]));
     if (option == "--block-bytes") setup.block_bytes = std::strtoull(argv[i + 1], nullptr, 10);

@@ -1,0 +1,50 @@
+// The rows of a benchmark, for people or as the one JSON object that every benchmark prints:
+// {"bench", "machine", "rows": [{"name", "value", "unit", "spread": [min, max], "bar", "ok"}]}.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::bench {
+
+struct Row {
+  std::string name;
+  double value = 0;  ///< median
+  double low = 0, high = 0;
+  std::string unit;
+};
+
+/// Median, lowest and highest of the measurements.
+inline Row row(std::string name, std::vector<double> values, std::string unit) {
+  std::sort(values.begin(), values.end());
+  return {std::move(name), values[values.size() / 2], values.front(), values.back(),
+          std::move(unit)};
+}
+
+/// `machine`: what decides the speed, e.g. the instruction set. These benchmarks have no bars.
+inline void print(const std::string& bench, const std::string& machine,
+                  const std::vector<Row>& rows, bool json) {
+  if (!json) {
+    for (const Row& r : rows) {
+      std::printf("%-40s %10.2f %s  [%.2f, %.2f]\n", r.name.c_str(), r.value, r.unit.c_str(), r.low,
+                  r.high);
+    }
+    return;
+  }
+  std::printf("{\"bench\": \"%s\", \"machine\": \"%u cores, %s\", \"rows\": [", bench.c_str(),
+              std::thread::hardware_concurrency(), machine.c_str());
+  const char* separator = "";
+  for (const Row& r : rows) {
+    std::printf(
+        "%s{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"spread\": [%.3f, %.3f], "
+        "\"bar\": null, \"ok\": true}",
+        separator, r.name.c_str(), r.value, r.unit.c_str(), r.low, r.high);
+    separator = ", ";
+  }
+  std::printf("]}\n");
+}
+
+}  // namespace troupe::bench

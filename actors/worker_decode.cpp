@@ -1,4 +1,4 @@
-// The decode side of a worker: starts, deltas, flow control towards clients.
+// The decode side of a worker: starts, cancels, what a step drew.
 #include <bit>
 
 #include "actors/limits.hpp"
@@ -228,101 +228,6 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   const PeerKey client = choice.client;
   if (finish) end_choice(key, false);
   queue(client, std::move(delta), outgoing);
-}
-
-void WorkerLogic::queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing) {
-  *outgoing[client].add_deltas() = std::move(delta);
-}
-
-void WorkerLogic::flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now) {
-  for (auto& [key, deltas] : outgoing) {
-    const auto found = clients_.find(key);
-    if (found == clients_.end()) continue;
-    Client& client = found->second;
-    const bool full = client.next_number - client.acknowledged > limits::deltas_unacked_max;
-    if (!full && client.held.empty()) {
-      deltas.set_number(client.next_number++);
-      ports_.send_deltas(key, deltas);
-      continue;
-    }
-    if (client.waiting_since_us == 0) client.waiting_since_us = now;
-    for (v1::Delta& delta : *deltas.mutable_deltas()) hold(client, std::move(delta));
-  }
-}
-
-void WorkerLogic::hold(Client& client, v1::Delta delta) {
-  client.held_bytes += delta.ByteSizeLong();
-  const ChoiceKey key{delta.request_id(), delta.choice()};
-  const auto newest = client.newest_held.find(key);
-  if (newest != client.newest_held.end()) {
-    v1::Delta& held = client.held[newest->second];
-    if (held.attempt() == delta.attempt() && held.ByteSizeLong() < limits::held_delta_bytes) {
-      held.mutable_tokens()->MergeFrom(delta.tokens());
-      held.mutable_logprob_bits()->MergeFrom(delta.logprob_bits());
-      held.mutable_top_logprobs()->MergeFrom(delta.top_logprobs());
-      held.mutable_text()->append(delta.text());
-      if (delta.finish().empty()) return;
-      held.set_finish(delta.finish());
-      *held.mutable_failure() = delta.failure();
-      *held.mutable_stats() = delta.stats();
-      return;
-    }
-  }
-  client.newest_held[key] = client.held.size();
-  client.held.push_back(std::move(delta));
-}
-
-void WorkerLogic::release_held(PeerKey key, Client& client) {
-  while (!client.held.empty() &&
-         client.next_number - client.acknowledged <= limits::deltas_unacked_max) {
-    v1::Deltas deltas;
-    size_t bytes = 0;
-    while (!client.held.empty()) {
-      const size_t next = client.held.front().ByteSizeLong();
-      if (bytes > 0 && bytes + next > limits::deltas_bytes) break;
-      bytes += next;
-      *deltas.add_deltas() = std::move(client.held.front());
-      client.held.pop_front();
-    }
-    client.held_bytes -= std::min(client.held_bytes, bytes);
-    deltas.set_number(client.next_number++);
-    ports_.send_deltas(key, deltas);
-  }
-  client.newest_held.clear();
-  if (client.held.empty()) client.held_bytes = 0;
-}
-
-void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
-  const auto found = clients_.find(key);
-  if (found == clients_.end()) return;
-  Client& client = found->second;
-  if (number >= client.next_number) return;
-  client.acknowledged = std::max(client.acknowledged, number);
-  client.waiting_since_us = client.held.empty() ? 0 : now;
-  if (client.held.empty() ||
-      client.next_number - client.acknowledged > limits::deltas_unacked_max / 2) {
-    return;
-  }
-  release_held(key, client);
-  if (client.held.empty()) client.waiting_since_us = 0;
-}
-
-void WorkerLogic::drop_slow_client(PeerKey key) {
-  v1::Deltas last;
-  last.set_number(clients_.at(key).next_number);
-  for (const auto& [id, choice] : choices_) {
-    if (choice.client != key) continue;
-    v1::Delta* delta = last.add_deltas();
-    delta->set_request_id(choice.request_id);
-    delta->set_choice(choice.choice);
-    delta->set_attempt(choice.attempt);
-    delta->set_finish("failed");
-    *delta->mutable_failure() =
-        schemas::to_wire(error(Code::unavailable, "the client took no output for too long"));
-  }
-  on_peer_down(key);
-  // One message beyond the window, so that a client that wakes up knows to go elsewhere.
-  ports_.send_deltas(key, last);
 }
 
 }  // namespace troupe::actors

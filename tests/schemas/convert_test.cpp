@@ -78,7 +78,8 @@ TEST_CASE("every sampling parameter survives the wire, bit for bit") {
                                         : reflection->HasField(wire, field)),
                   field->name());
   }
-  const auto defaults = schemas::from_wire(through_bytes(schemas::to_wire(engine::SamplingParams{})));
+  const auto defaults =
+      schemas::from_wire(through_bytes(schemas::to_wire(engine::SamplingParams{})));
   REQUIRE(defaults.ok());
   check_equal(*defaults, {});
 }

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/crc32c.hpp"
-#include "peer_process.hpp"
+#include "tests/transport/peer_process.hpp"
 #include "transport/address.hpp"
 #include "transport/frames.hpp"
 #include "transport/ucx.hpp"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "peer_process.hpp"
+#include "tests/transport/peer_process.hpp"
 
 using namespace troupe;
 using namespace troupe::transport;

@@ -1,4 +1,4 @@
-#include "peer_process.hpp"
+#include "tests/transport/peer_process.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -157,100 +157,117 @@ TEST_CASE("a receiver is not led astray by its peer") {
   CHECK(totals.on_finish(3, 0).failure.has_value());
 }
 
-TEST_CASE("in any order of events every page and pin comes back exactly once") {
-  std::mt19937 random(3);
-  for (int round = 0; round < 3000; ++round) {
-    constexpr uint32_t count = 6;
-    SourceSession source(7, 1, 0, 1000);
-    ReceiverSession receiver(7, 2, 0, 1000);
-    std::multiset<kv::PageId> unpinned;
-    std::multiset<kv::PageId> released;
-    std::set<uint32_t> reading;
-    uint32_t announced = 0;
-    bool reserved = false;
-    int ends = 0;
-    TimeUs now = 0;
-    std::vector<BlockAnnouncement> wire;
-    const auto on_source = [&](const SourceActions& actions) {
-      unpinned.insert(actions.unpin.begin(), actions.unpin.end());
-      wire.insert(wire.end(), actions.announce.begin(), actions.announce.end());
-      ends += actions.revoke ? 1 : 0;
-    };
-    const auto on_receiver = [&](const ReceiverActions& actions) {
-      released.insert(actions.release.begin(), actions.release.end());
-      for (const auto& read : actions.read) reading.insert(read.index);
-      if (!actions.tell_read_done.empty()) {
-        on_source(source.on_read_done(actions.tell_read_done, now));
-      }
-      if (actions.tell.done) on_source(source.on_done(now));
-    };
-    for (int step = 0; step < 60; ++step) {
-      now += random() % 60;
-      switch (random() % 14) {
-        case 0:
-          if (!std::exchange(reserved, true))
-            on_receiver(receiver.reserve({10, 11, 12, 13, 14, 15}));
-          break;
-        case 1:
-          on_source(source.on_reserved(now));
-          break;
-        case 2:
-        case 3:
-        case 4:
-          if (announced < count) on_source(source.announce(block(announced++)));
-          break;
-        case 5:
-        case 6:
-        case 7:
-          if (!wire.empty()) {
-            const auto next = wire.front();
-            wire.erase(wire.begin());
-            on_receiver(receiver.on_announce(next, now));
-          }
-          break;
-        case 8:
-        case 9:
-          if (!reading.empty()) {
-            const uint32_t index = *reading.begin();
-            reading.erase(index);
-            const bool bad = random() % 12 == 0;
-            on_receiver(receiver.on_read_done(
-                index, bad ? Status(error(Code::unavailable, "gone")) : Status()));
-          }
-          break;
-        case 10:
-          if (announced == count) {
-            on_source(source.finish(count));
-            on_receiver(receiver.on_finish(count, now));
-          }
-          break;
-        case 11:
-          if (random() % 20 == 0) on_source(source.cancel(random() % 2 == 0));
-          break;
-        case 12:
-          if (random() % 20 == 0) on_receiver(receiver.cancel(random() % 2 == 0));
-          break;
-        default:
-          on_source(source.on_tick(now));
-          on_receiver(receiver.on_tick(now));
-          break;
-      }
+namespace {
+
+/// Both ends of one session, driven in a random order.
+struct RandomSession {
+  static constexpr uint32_t count = 6;
+  explicit RandomSession(std::mt19937& generator) : random(generator) {}
+
+  std::mt19937& random;
+  SourceSession source{7, 1, 0, 1000};
+  ReceiverSession receiver{7, 2, 0, 1000};
+  std::multiset<kv::PageId> unpinned;
+  std::multiset<kv::PageId> released;
+  std::set<uint32_t> reading;
+  uint32_t announced = 0;
+  bool reserved = false;
+  int ends = 0;
+  TimeUs now = 0;
+  std::vector<BlockAnnouncement> wire;
+
+  void on_source(const SourceActions& actions) {
+    unpinned.insert(actions.unpin.begin(), actions.unpin.end());
+    wire.insert(wire.end(), actions.announce.begin(), actions.announce.end());
+    ends += actions.revoke ? 1 : 0;
+  }
+
+  void on_receiver(const ReceiverActions& actions) {
+    released.insert(actions.release.begin(), actions.release.end());
+    for (const auto& read : actions.read) reading.insert(read.index);
+    if (!actions.tell_read_done.empty()) {
+      on_source(source.on_read_done(actions.tell_read_done, now));
     }
+    if (actions.tell.done) on_source(source.on_done(now));
+  }
+
+  void take_from_wire() {
+    if (wire.empty()) return;
+    const auto next = wire.front();
+    wire.erase(wire.begin());
+    on_receiver(receiver.on_announce(next, now));
+  }
+
+  void end_a_read() {
+    if (reading.empty()) return;
+    const uint32_t index = *reading.begin();
+    reading.erase(index);
+    const bool bad = random() % 12 == 0;
+    on_receiver(
+        receiver.on_read_done(index, bad ? Status(error(Code::unavailable, "gone")) : Status()));
+  }
+
+  void finish_announcing() {
+    if (announced != count) return;
+    on_source(source.finish(count));
+    on_receiver(receiver.on_finish(count, now));
+  }
+
+  void step() {
+    now += random() % 60;
+    const auto event = random() % 14;
+    if (event == 0) {
+      if (!std::exchange(reserved, true)) on_receiver(receiver.reserve({10, 11, 12, 13, 14, 15}));
+    } else if (event == 1) {
+      on_source(source.on_reserved(now));
+    } else if (event <= 4) {
+      if (announced < count) on_source(source.announce(block(announced++)));
+    } else if (event <= 7) {
+      take_from_wire();
+    } else if (event <= 9) {
+      end_a_read();
+    } else if (event == 10) {
+      finish_announcing();
+    } else if (event == 11) {
+      if (random() % 20 == 0) on_source(source.cancel(random() % 2 == 0));
+    } else if (event == 12) {
+      if (random() % 20 == 0) on_receiver(receiver.cancel(random() % 2 == 0));
+    } else {
+      on_source(source.on_tick(now));
+      on_receiver(receiver.on_tick(now));
+    }
+  }
+
+  void let_leases_end() {
     now += 2000;
     on_source(source.on_tick(now));
     on_receiver(receiver.on_tick(now));
     for (const uint32_t index : reading) {
       on_receiver(receiver.on_read_done(index, error(Code::cancelled, "cancelled")));
     }
-    REQUIRE(is_final(source.state()));
-    REQUIRE(receiver.settled());
-    CHECK(ends == 1);
-    CHECK(unpinned.size() == announced);
-    CHECK(std::set(unpinned.begin(), unpinned.end()).size() == announced);
-    CHECK(std::set(released.begin(), released.end()).size() == released.size());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("in any order of events every page and pin comes back exactly once") {
+  std::mt19937 random(3);
+  for (int round = 0; round < 3000; ++round) {
+    RandomSession session(random);
+    for (int step = 0; step < 60; ++step) session.step();
+    session.let_leases_end();
+    REQUIRE(is_final(session.source.state()));
+    REQUIRE(session.receiver.settled());
+    CHECK(session.ends == 1);
+    CHECK(session.unpinned.size() == session.announced);
+    CHECK(std::set(session.unpinned.begin(), session.unpinned.end()).size() == session.announced);
+    CHECK(std::set(session.released.begin(), session.released.end()).size() ==
+          session.released.size());
     uint32_t kept = 0;
-    if (receiver.state() == SessionState::done) kept = count;
-    if (receiver.state() == SessionState::failed) kept = receiver.num_verified_prefix();
-    CHECK(released.size() + kept == (reserved ? count : 0));
+    if (session.receiver.state() == SessionState::done) kept = RandomSession::count;
+    if (session.receiver.state() == SessionState::failed) {
+      kept = session.receiver.num_verified_prefix();
+    }
+    CHECK(session.released.size() + kept == (session.reserved ? RandomSession::count : 0));
   }
 }

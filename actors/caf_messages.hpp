@@ -74,12 +74,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Closure)
 
 /// Every message that travels between processes, once: registered below, sent over the wire by a
 /// test. An unregistered type compiles and arrives empty.
-#define TROUPE_WIRE_MESSAGES(X)                                                                  \
-  X(Failure)                                                                                     \
-  X(NodeInfo) X(Hello) X(Welcome) X(Join) X(Leave) X(MembersQuery) X(Members) X(Part) X(PartAck) \
-      X(WorkerHello) X(WorkerHelloReply) X(LoadReport) X(KvEvents) X(KvEventsReply)              \
-          X(PlaceRequest) X(Placement) X(BookingUpdate) X(StatusQuery) X(RouterStatus) X(Attach) \
-              X(AttachReply) X(Announce) X(ReadDone) X(Cancel) X(Deltas) X(DeltasAck)
+// clang-format off
+#define TROUPE_WIRE_MESSAGES(X) \
+  X(Failure) X(NodeInfo) X(Hello) X(Welcome) X(Join) X(Leave) X(MembersQuery) X(Members) \
+  X(Part) X(PartAck) X(WorkerHello) X(WorkerHelloReply) X(LoadReport) X(KvEvents) \
+  X(KvEventsReply) X(PlaceRequest) X(Placement) X(BookingUpdate) X(StatusQuery) \
+  X(RouterStatus) X(Attach) X(AttachReply) X(Announce) X(ReadDone) X(Cancel) X(Deltas) \
+  X(DeltasAck)
+// clang-format on
 
 #define TROUPE_ADD_WIRE_MESSAGE(name) CAF_ADD_TYPE_ID(troupe, (troupe::v1::name))
 

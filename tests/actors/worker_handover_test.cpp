@@ -174,6 +174,10 @@ TEST_CASE("whatever becomes of the source, the rest is computed and the output i
       CHECK(client.resume.stats().blocks_moved() < 9);
     }
   }
+}
+
+TEST_CASE("a source that is never of use costs the output nothing") {
+  const WorldRequest request = request_of(600);
   SUBCASE("it cannot be reached") {
     Pair world;
     world.kill("p");

@@ -190,6 +190,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   if (choice.stats.prefill_us() == 0) {
     choice.stats.set_prefill_us(static_cast<uint64_t>(now - choice.started_us));
   }
+  choice.stats.set_drafted(choice.stats.drafted() + in.drafted);
   choice.stats.set_accepted(choice.stats.accepted() + in.accepted_drafts);
   bool stopped = false;
   for (size_t i = 0; i < in.draws.size() && !stopped; ++i) {

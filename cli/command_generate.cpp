@@ -70,6 +70,7 @@ Json to_json(const actors::GenerateResult& result, const Flags& flags) {
   body["prompt_tokens"] = result.prompt_tokens;
   body["cached_tokens"] = result.cached_tokens;
   body["output_tokens"] = tokens;
+  body["draft_tokens"] = drafted;
   body["accepted_draft_tokens"] = accepted;
   body["prefill_worker"] = result.prefill_worker;
   body["decode_worker"] = result.decode_worker;

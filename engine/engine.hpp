@@ -41,7 +41,8 @@ struct Delta {
   SequenceId sequence = 0;
   uint32_t first_index = 0;  ///< index of draws[0] among the output tokens
   std::vector<Draw> draws;
-  uint32_t accepted_drafts = 0;        ///< how many of `draws` were drafted
+  uint32_t drafted = 0;                ///< drafts verified in this step
+  uint32_t accepted_drafts = 0;        ///< how many of them are among `draws`
   std::optional<FinishReason> finish;  ///< the sequence is gone from the engine
   std::optional<Error> error;          ///< with finish = failed
 };

@@ -106,6 +106,7 @@ uint32_t Engine::Impl::append_draws(Sequence& s, const Planned& span, const Span
   // A draft that ends the sequence came true as well, though nothing is drawn after it.
   delta.accepted_drafts = accepted_drafts;
   const auto drafted = static_cast<uint32_t>(s.drafted.size());
+  delta.drafted = drafted;
   if (s.drafts) s.lookup.record(drafted, accepted_drafts);
   s.drafted.clear();
   counters.drafted += drafted;

@@ -90,7 +90,7 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       request.last_token_us = now_us();
       if (first) {
         request.first_token_us = request.last_token_us;
-        update_booking(request, false);
+        update_booking(request.placement, false);
       }
       request.give_up_us = 0;
     }
@@ -103,14 +103,14 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
         request.excluded.push_back(request.placement.decode().incarnation());
         retry(request, *accepted.failure);
       } else {
-        update_booking(request, true);
+        finish_booking(request.placement);
         drop_worker(request);
         end(request.id, *accepted.failure);
       }
       continue;
     }
     if (accepted.choice_finished && request.resume.all_finished()) {
-      update_booking(request, true);
+      finish_booking(request.placement);
       end(request.id, result_of(request));
     }
   }
@@ -136,10 +136,10 @@ void ClientCore::on_tick() {
   parts_.expire(now_us());
 }
 
-void ClientCore::update_booking(const ClientRequest& request, bool done) {
-  if (!router_ || request.placement.booking() == 0) return;
+void ClientCore::update_booking(const v1::Placement& placement, bool done) {
+  if (!router_ || placement.booking() == 0) return;
   v1::BookingUpdate update;
-  update.set_booking(request.placement.booking());
+  update.set_booking(placement.booking());
   update.set_done(done);
   self_->send(caf::actor_cast<RouterActor>(router_), update);
 }

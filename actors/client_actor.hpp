@@ -76,7 +76,8 @@ class ClientCore {
   void retry(ClientRequest& request, const Error& why);
   void end(uint64_t id, Result<GenerateResult> result);
   GenerateResult result_of(const ClientRequest& request) const;
-  void update_booking(const ClientRequest& request, bool done);
+  void update_booking(const v1::Placement& placement, bool done);
+  void finish_booking(const v1::Placement& placement) { update_booking(placement, true); }
   void drop_worker(ClientRequest& request);
   ClientRequest* find(uint64_t id, uint64_t generation);
 

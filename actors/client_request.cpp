@@ -161,7 +161,10 @@ void ClientCore::place(ClientRequest& request) {
 
 void ClientCore::on_placement(uint64_t id, uint64_t generation, const v1::Placement& placement) {
   ClientRequest* request = find(id, generation);
-  if (request == nullptr) return;
+  if (request == nullptr) {
+    finish_booking(placement);  // cancelled while the router was choosing
+    return;
+  }
   if (schemas::failed(placement.failure())) {
     const Error why = schemas::from_wire(placement.failure());
     request->explanation = why.message();
@@ -244,7 +247,7 @@ void ClientCore::drop_worker(ClientRequest& request) {
 }
 
 void ClientCore::retry(ClientRequest& request, const Error& why) {
-  update_booking(request, true);
+  finish_booking(request.placement);
   drop_worker(request);
   if (request.attempts >= limits::attempts_max) {
     end(request.id,
@@ -261,7 +264,7 @@ void ClientCore::retry(ClientRequest& request, const Error& why) {
 void ClientCore::cancel(uint64_t id) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
-  update_booking(found->second, true);
+  finish_booking(found->second.placement);
   drop_worker(found->second);
   end(id, error(Code::cancelled, "the request was cancelled"));
 }

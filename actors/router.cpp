@@ -125,6 +125,13 @@ void worker_down(RouterState& state, const caf::actor_addr& who) {
   }
 }
 
+void client_down(RouterState& state, const caf::actor_addr& who) {
+  const auto found = state.booked.find(who);
+  if (found == state.booked.end()) return;
+  for (const uint64_t booking : found->second) state.placement.finish(booking);
+  state.booked.erase(found);
+}
+
 void take_load(RouterState& state, const v1::LoadReport& load) {
   const auto found = state.workers.find(load.name());
   if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
@@ -147,7 +154,10 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
                                   PlacementOptions options) {
   self->state = std::make_shared<RouterState>(options);
   auto state = self->state;
-  self->set_down_handler([state](const caf::down_msg& down) { worker_down(*state, down.source); });
+  self->set_down_handler([state](const caf::down_msg& down) {
+    worker_down(*state, down.source);
+    client_down(*state, down.source);
+  });
   return {
       [self, state](const v1::WorkerHello& hello, const caf::strong_actor_ptr& handle) {
         self->monitor(handle);
@@ -161,18 +171,31 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         if (whole && part.kind() == v1::PART_SNAPSHOT) take_snapshot(*state, *whole);
         return ack;
       },
-      [state](const v1::PlaceRequest& request) {
-        state->placement.expire(now_us());
-        return place(*state, request);
+      [self, state](const v1::PlaceRequest& request) {
+        v1::Placement placement = place(*state, request);
+        if (const caf::strong_actor_ptr client = self->current_sender();
+            client && placement.booking() != 0) {
+          const auto [booked, is_new] =
+              state->booked.try_emplace(caf::actor_cast<caf::actor_addr>(client));
+          if (is_new) self->monitor(client);
+          booked->second.insert(placement.booking());
+        }
+        return placement;
       },
-      [state](const v1::BookingUpdate& update) {
+      [self, state](const v1::BookingUpdate& update) {
         if (update.done()) {
           state->placement.finish(update.booking());
+          const auto booked =
+              state->booked.find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
+          if (booked != state->booked.end()) booked->second.erase(update.booking());
         } else {
           state->placement.progress(update.booking(), UINT32_MAX, now_us());
         }
       },
-      [state](const v1::StatusQuery&) { return status_of(*state); },
+      [state](const v1::StatusQuery&) {
+        state->placement.expire(now_us());
+        return status_of(*state);
+      },
   };
 }
 

@@ -1,7 +1,10 @@
 // The router actor: feeds Placement with workers, events and loads, and answers placements.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "actors/interfaces.hpp"
 #include "actors/peer_parts.hpp"
@@ -19,6 +22,8 @@ struct RouterState {
   };
   Placement placement;
   std::map<std::string, Worker> workers;
+  /// What each client has booked and not finished: it goes when the client does.
+  std::map<caf::actor_addr, std::set<uint64_t>> booked;
   PeerParts parts;
 };
 

@@ -33,6 +33,8 @@ inline constexpr int renew_interval_ms = 250;
 inline constexpr int request_timeout_ms = 5'000;
 /// Connecting to a node.
 inline constexpr int connect_timeout_ms = 3'000;
+/// Attempts at connecting, where CAF gives up a connection for no reason.
+inline constexpr int connect_tries = 3;
 /// How long a client looks for a placement (a worker restarts meanwhile) before it gives up.
 inline constexpr TimeUs place_timeout_us = 60'000'000;
 /// Attempts of one request before it fails.

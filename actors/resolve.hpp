@@ -57,7 +57,8 @@ void say_hello(Self* self, const NodeActor& node, const Caller& caller, const st
 /// Finds the handle of `role` at host:port. expected_incarnation 0: whoever is there.
 template <class Self>
 void resolve_address(Self* self, const Caller& caller, const std::string& host, uint16_t port,
-                     const std::string& role, uint64_t expected_incarnation, Resolved done) {
+                     const std::string& role, uint64_t expected_incarnation, Resolved done,
+                     int tries = limits::connect_tries) {
   if (!self->system().has_middleman() || !self->system().has_openssl_manager()) {
     done(error(Code::unavailable, "this process has no network"));
     return;
@@ -74,7 +75,14 @@ void resolve_address(Self* self, const Caller& caller, const std::string& host, 
             say_hello(self, caf::actor_cast<NodeActor>(ptr), caller, role, expected_incarnation,
                       done);
           },
-          [self, done, host, port](const caf::error& e) {
+          [=](const caf::error& e) {
+            // CAF 0.17 dates a connection that it makes from the epoch until the first bytes come:
+            // when its heartbeat falls into the handshake, it takes the connection for hung.
+            if (e == caf::sec::connection_timeout && tries > 1) {
+              resolve_address(self, caller, host, port, role, expected_incarnation, done,
+                              tries - 1);
+              return;
+            }
             done(error(Code::unavailable, concat("cannot connect to ", host, ":", port, ": ",
                                                  self->system().render(e))));
           });

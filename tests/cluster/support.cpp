@@ -176,7 +176,8 @@ bool TestCluster::is_back(const std::string& process, uint64_t after, int64_t ti
 }
 
 Json TestCluster::worker(const std::string& name) {
-  for (const Json& worker : status()["workers"]) {
+  const Json now = status();
+  for (const Json& worker : now["workers"]) {
     if (worker["name"] == name) return worker;
   }
   return Json::object();

@@ -67,7 +67,7 @@ TEST_CASE("vanish: strangers and clients that come and go break no connection") 
   TestCluster cluster;
   cluster.up();
   Reference reference(cluster.model_path());
-  const auto request = request_of(some_tokens(200, 81), 12'000);
+  const auto request = request_of(some_tokens(200, 81), 8000);
   const auto wanted = reference.run(request);
   auto client = cluster.client();
   RunningRequest running(*client, request);
@@ -76,7 +76,7 @@ TEST_CASE("vanish: strangers and clients that come and go break no connection") 
     for (const char* process : {"head", "prefill", "decode"}) be_a_stranger(cluster.port(process));
     CHECK(cluster.status()["workers"].size() == 2);
   }
-  CHECK(running.tokens() < 12'000);
+  CHECK(running.tokens() < 8000);
   const auto got = running.result();
   check_same(got, wanted);
   CHECK(got.attempts == 1);

@@ -12,7 +12,19 @@ ClientCore::ClientCore(ClientActor::pointer self, ClientSetup setup)
     : self_(self), setup_(std::move(setup)) {}
 
 void ClientCore::take_members(const v1::Members& members) {
+  directory_heard_us_ = now_us();
   members_ = members;
+}
+
+bool ClientCore::cluster_is_gone() const {
+  return now_us() - directory_heard_us_ > limits::directory_silence_us;
+}
+
+Error ClientCore::gone() const {
+  return error(Code::unavailable,
+               concat("the directory of cluster ", setup_.caller.cluster, " has not answered for ",
+                      limits::directory_silence_us / 1'000'000, " s"),
+               "was the cluster stopped? troupe status shows what runs");
 }
 
 const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
@@ -152,7 +164,8 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
   result.seed = prepared.sampling().seed();
   result.prompt_tokens = static_cast<uint32_t>(prepared.prompt_size());
   result.cached_tokens = stats.cached_tokens();
-  result.prefill_worker = request.placement.prefill().name();
+  // Only what really came from there counts.
+  if (stats.blocks_moved() > 0) result.prefill_worker = request.placement.prefill().name();
   result.decode_worker = request.placement.decode().name();
   result.blocks_moved = stats.blocks_moved();
   result.bytes_moved = stats.bytes_moved();

@@ -77,6 +77,9 @@ class ClientCore {
   void end(uint64_t id, Result<GenerateResult> result);
   GenerateResult result_of(const ClientRequest& request) const;
   void update_booking(const v1::Placement& placement, bool done);
+  /// The directory has not answered for so long that it is not just being started again.
+  [[nodiscard]] bool cluster_is_gone() const;
+  [[nodiscard]] Error gone() const;
   void finish_booking(const v1::Placement& placement) { update_booking(placement, true); }
   void drop_worker(ClientRequest& request);
   ClientRequest* find(uint64_t id, uint64_t generation);
@@ -88,6 +91,7 @@ class ClientCore {
   ClientSetup setup_;
   v1::Members members_;
   bool refreshing_ = false;
+  TimeUs directory_heard_us_ = now_us();
   PeerParts parts_;
   Requests requests_;
   caf::strong_actor_ptr router_;

@@ -71,6 +71,10 @@ void ClientCore::later(const ClientRequest& request, int ms,
 void ClientCore::prepare(ClientRequest& request) {
   const uint64_t generation = ++request.generation;
   const uint64_t id = request.id;
+  if (cluster_is_gone()) {
+    end(id, gone());
+    return;
+  }
   if (now_us() > request.give_up_us) {
     end(id, error(Code::unavailable, "no front answered in time",
                   "troupe status shows what is running"));
@@ -122,6 +126,10 @@ void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
 void ClientCore::place(ClientRequest& request) {
   const uint64_t generation = ++request.generation;
   const uint64_t id = request.id;
+  if (cluster_is_gone()) {
+    end(id, gone());
+    return;
+  }
   if (now_us() > request.give_up_us) {
     end(id, error(Code::unavailable, "no worker could take the request in time",
                   request.explanation.empty() ? "troupe status shows what is running"
@@ -134,7 +142,10 @@ void ClientCore::place(ClientRequest& request) {
   const v1::PreparedRequest& prepared = request.resume.prepared();
   wire.set_names(prepared.names().substr(0, 16 * limits::names_max));
   wire.set_num_tokens(request.resume.num_tokens());
-  wire.set_max_tokens(prepared.sampling().max_tokens());
+  // Output ends with the context, whatever was asked for.
+  const auto prompt = static_cast<uint32_t>(prepared.prompt_size());
+  const uint32_t room = prepared.context_max() > prompt ? prepared.context_max() - prompt : 1;
+  wire.set_max_tokens(std::min(prepared.sampling().max_tokens(), room));
   wire.set_choices(request.request.choices);
   for (uint64_t incarnation : request.excluded) wire.add_exclude(incarnation);
   wire.set_explain(request.request.explain);
@@ -168,7 +179,7 @@ void ClientCore::on_placement(uint64_t id, uint64_t generation, const v1::Placem
   if (schemas::failed(placement.failure())) {
     const Error why = schemas::from_wire(placement.failure());
     request->explanation = why.message();
-    if (why.code != Code::unavailable && why.code != Code::exhausted) {
+    if (why.code != Code::unavailable) {
       end(id, why);
       return;
     }

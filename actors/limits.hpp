@@ -37,6 +37,8 @@ inline constexpr int connect_timeout_ms = 3'000;
 inline constexpr int connect_tries = 3;
 /// How long a client looks for a placement (a worker restarts meanwhile) before it gives up.
 inline constexpr TimeUs place_timeout_us = 60'000'000;
+/// A directory that is silent for this long is not coming back: longer than its restart takes.
+inline constexpr TimeUs directory_silence_us = 15'000'000;
 /// Attempts of one request before it fails.
 inline constexpr uint32_t attempts_max = 16;
 /// Delta messages to one client that may be unacknowledged; beyond it they are merged and held.

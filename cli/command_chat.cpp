@@ -36,6 +36,11 @@ int do_chat(const Flags& flags) {
     auto result = connection->client->generate_and_wait(
         request, [](const actors::ClientDelta& delta) { std::cout << delta.text << std::flush; });
     std::cout << std::endl;
+    if (!result && result.error().code == Code::invalid_argument) {
+      report(result.error(), false);
+      request.messages.pop_back();
+      continue;
+    }
     if (!result) return report(result.error(), false);
     request.messages.push_back({"assistant", result->choices[0].text});
   }

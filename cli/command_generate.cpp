@@ -1,17 +1,19 @@
 // generate: one prompt in, one streamed answer (or one JSON object) out.
 #include <unistd.h>
 
-#include <fstream>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
 #include <future>
 #include <iomanip>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "text/text_limits.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -23,6 +25,7 @@ struct Flags {
   GenerateOptions generate;
   std::string prompt;
   std::string prompt_file;
+  std::string token_list;
   std::vector<int32_t> token_ids;
   bool raw = false;
   bool parse_special = false;
@@ -113,23 +116,55 @@ void print_summary(const actors::GenerateResult& r) {
   std::cerr << std::flush;
 }
 
+/// "1,2,3"; every number must be there.
+Status read_token_ids(Flags& flags) {
+  const char* at = flags.token_list.data();
+  const char* end = at + flags.token_list.size();
+  while (at != end) {
+    int32_t id = 0;
+    const auto [stop, failure] = std::from_chars(at, end, id);
+    const bool more = stop != end && *stop == ',' && stop + 1 != end;
+    if (failure != std::errc() || (stop != end && !more)) {
+      return error(Code::invalid_argument, concat("--token-ids is \"", flags.token_list, "\""),
+                   "numbers with a comma between them, e.g. 1,2,3");
+    }
+    flags.token_ids.push_back(id);
+    at = more ? stop + 1 : stop;
+  }
+  return {};
+}
+
+Status read_file(Flags& flags) {
+  std::error_code ignored;
+  if (flags.prompt_file != "-" && std::filesystem::is_directory(flags.prompt_file, ignored)) {
+    return error(Code::invalid_argument, concat(flags.prompt_file, " is a folder"), "a text file");
+  }
+  std::FILE* file = flags.prompt_file == "-" ? stdin : std::fopen(flags.prompt_file.c_str(), "rb");
+  if (file == nullptr) return error(Code::not_found, concat("cannot read ", flags.prompt_file));
+  char piece[65536];
+  size_t n = 0;
+  while (flags.prompt.size() <= text::limits::prompt_bytes_max &&
+         (n = std::fread(piece, 1, sizeof piece, file)) > 0) {
+    flags.prompt.append(piece, n);
+  }
+  if (file != stdin) std::fclose(file);
+  if (flags.prompt.size() > text::limits::prompt_bytes_max) {
+    return error(Code::invalid_argument, concat(flags.prompt_file, " is too long a prompt"),
+                 concat("at most ", text::limits::prompt_bytes_max, " bytes"));
+  }
+  if (flags.prompt.empty()) return error(Code::invalid_argument, "the prompt is empty");
+  return {};
+}
+
 Status read_prompt(Flags& flags) {
+  TROUPE_TRY(read_token_ids(flags));
   const int given = (flags.prompt.empty() ? 0 : 1) + (flags.prompt_file.empty() ? 0 : 1) +
                     (flags.token_ids.empty() ? 0 : 1);
   if (given != 1) {
     return error(Code::invalid_argument, given == 0 ? "no prompt" : "several prompts",
                  "give one of: a text, --file FILE (- for standard input), --token-ids 1,2,3");
   }
-  if (flags.prompt_file.empty()) return {};
-  std::ifstream file;
-  if (flags.prompt_file != "-") {
-    file.open(flags.prompt_file, std::ios::binary);
-    if (!file) return error(Code::not_found, concat("cannot read ", flags.prompt_file));
-  }
-  std::istream& in = flags.prompt_file == "-" ? std::cin : file;
-  flags.prompt.assign(std::istreambuf_iterator<char>(in), {});
-  if (flags.prompt.empty()) return error(Code::invalid_argument, "the prompt is empty");
-  return {};
+  return flags.prompt_file.empty() ? Status() : read_file(flags);
 }
 
 /// Waits for the end; Ctrl-C cancels.
@@ -169,13 +204,17 @@ int do_generate(Flags& flags) {
   auto connection = connect(flags.cluster);
   if (!connection) return report(connection.error(), flags.json);
   const bool stream = !flags.json && request.choices == 1;
+  bool streamed = false;
   std::function<void(const actors::ClientDelta&)> on_delta;
   if (stream) {
-    on_delta = [](const actors::ClientDelta& delta) { std::cout << delta.text << std::flush; };
+    on_delta = [&streamed](const actors::ClientDelta& delta) {
+      streamed = true;
+      std::cout << delta.text << std::flush;
+    };
   }
   auto result = wait_for(*connection->client, std::move(request), on_delta);
   if (!result) {
-    if (stream) std::cout << std::endl;
+    if (streamed) std::cout << std::endl;
     const int status = report(result.error(), flags.json);
     return result.error().code == Code::cancelled ? 130 : status;
   }
@@ -203,8 +242,7 @@ void add_generate(CLI::App& app, Chosen& run) {
   command->add_option("prompt", flags->prompt, "the user's message");
   command->add_option("--file", flags->prompt_file,
                       "read the prompt from a file; -: standard input");
-  command->add_option("--token-ids", flags->token_ids, "the prompt as token ids, e.g. 1,2,3")
-      ->delimiter(',');
+  command->add_option("--token-ids", flags->token_list, "the prompt as token ids, e.g. 1,2,3");
   command->add_flag("--raw", flags->raw,
                     "continue the text as it is, without the chat template (default off)");
   command->add_flag(

@@ -1,6 +1,7 @@
 #include "cli/options.hpp"
 
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -69,17 +70,20 @@ void add_generate_options(CLI::App& command, GenerateOptions& o) {
   command.add_option("--repetition-penalty", o.repetition_penalty, "1: off (default 1)");
   command.add_option("--presence-penalty", o.presence_penalty, "0: off (default 0)");
   command.add_option("--frequency-penalty", o.frequency_penalty, "0: off (default 0)");
-  command.add_option_function<uint64_t>(
+  command.add_option_function<std::string>(
       "--seed",
-      [&o](uint64_t seed) {
-        o.seed = seed;
+      [&o](const std::string& text) {
+        const char* end = text.data() + text.size();
+        const auto [stop, failure] = std::from_chars(text.data(), end, o.seed);
+        if (failure != std::errc() || stop != end) {
+          throw CLI::ValidationError("--seed is " + text, "a whole number from 0 to 2^64 - 1");
+        }
         o.has_seed = true;
       },
       "64-bit seed of the draws (default: drawn once)");
   command.add_option("--n", o.choices, "how many answers (default 1)");
   command.add_option("--stop", o.stop, "a text that ends the answer; may be given several times")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command.add_option("--system", o.system, "system message (default: the template's)");
   command.add_option("--top-logprobs", o.top_logprobs,
                      "alternatives reported per token, 0 to 20 (default 0)");

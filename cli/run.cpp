@@ -88,7 +88,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return refuse(app, e, argc, argv);
   }
-  return chosen();
+  const int status = chosen();
+  std::cout << std::flush;
+  if (std::cout.good()) return status;
+  std::cerr << "troupe: standard output could not be written" << std::endl;
+  return status == 0 ? 1 : status;
 }
 
 }  // namespace troupe::cli

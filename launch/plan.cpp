@@ -116,15 +116,19 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
   });
 }
 
+/// Names that files of the run directory have already.
+bool is_reserved(const std::string& name) {
+  return name == "client" || name == "ca" || name == "supervisor";
+}
+
 Status check_names(const LaunchPlan& plan) {
   for (const PlannedProcess& process : plan.processes) {
-    if (plan.find(process.name) == &process && process.name != "client" && process.name != "ca") {
+    if (plan.find(process.name) == &process && !is_reserved(process.name)) {
       continue;
     }
     return error(
         Code::invalid_argument, concat("a process cannot be called \"", process.name, "\""),
-        process.name == "client" || process.name == "ca" ? "the name is reserved"
-                                                         : "it comes from a count above 1");
+        is_reserved(process.name) ? "the name is reserved" : "it comes from a count above 1");
   }
   return {};
 }

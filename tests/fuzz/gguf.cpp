@@ -80,6 +80,7 @@ void spoil(GgufWriter& w, std::minstd_rand& random) {
   GgufWriter::Pair& pair = w.pairs[random() % w.pairs.size()];
   switch (random() % 9) {
     case 0:
+      if (tensor.dims.empty()) tensor.dims.push_back(1);  // an earlier change took them all
       tensor.dims[random() % tensor.dims.size()] = odd_number(random);
       break;
     case 1:

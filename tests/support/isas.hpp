@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
 #include "cpu/kernel_table.hpp"
@@ -15,7 +16,7 @@ inline std::vector<cpu::Isa> available_isas() {
     if (cpu::cpu_has(isa)) {
       isas.push_back(isa);
     } else {
-      MESSAGE("SKIPPED: this CPU does not have ", cpu::name(isa));
+      MESSAGE("SKIPPED: this CPU does not have ", std::string(cpu::name(isa)));
     }
   }
   return isas;

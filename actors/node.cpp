@@ -127,7 +127,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
 
 Node::Impl::~Impl() {
   if (!runtime) return;
-  if (networked_port() != 0) {
+  if (own_port != 0) {
     // openssl::unpublish of CAF 0.17 does not compile.
     caf::anon_send(runtime->system().openssl_manager().actor_handle(), caf::close_atom_v, own_port);
   }

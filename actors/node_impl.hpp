@@ -38,7 +38,6 @@ struct Node::Impl {
   uint16_t own_port = 0;
 
   [[nodiscard]] bool has(const char* role) const;
-  [[nodiscard]] uint16_t networked_port() const { return own_port; }
   [[nodiscard]] std::string describe() const;
   Status make_worker_parts(uint64_t incarnation, bool networked);
   Status start_worker();

@@ -69,7 +69,6 @@ Status Node::Impl::start_worker() {
   WorkerSetup setup;
   setup.caller = {options.cluster, options.name, runtime->incarnation(), node_handle};
   setup.node = state;
-  setup.backend = backend;
   setup.transport = transport;
   setup.pool = pool;
   setup.events = events;

@@ -20,7 +20,6 @@ namespace troupe::actors {
 struct WorkerSetup {
   Caller caller;
   std::shared_ptr<NodeState> node;
-  std::shared_ptr<engine::Backend> backend;
   std::shared_ptr<transport::Transport> transport;  ///< empty: no hand-over between processes
   std::shared_ptr<kv::Pool> pool;
   std::shared_ptr<kv::EventLog> events;

@@ -32,6 +32,31 @@ function(troupe_folder folder)
   endif()
 endfunction()
 
+# main() of every test, the folders where tests find files, and the headers that they precompile.
+function(troupe_tests_main)
+  add_library(troupe_tests_main OBJECT ${CMAKE_SOURCE_DIR}/tests/main.cpp)
+  target_link_libraries(troupe_tests_main PUBLIC troupe_flags)
+  target_compile_options(troupe_tests_main PRIVATE -O1)
+  target_compile_definitions(troupe_tests_main PRIVATE
+    TROUPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TROUPE_BINARY_DIR="${CMAKE_BINARY_DIR}/bin")
+endfunction()
+
+# All tests are compiled with the same flags, so they share one precompiled header.
+function(troupe_precompile_tests target)
+  if(NOT TROUPE_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET troupe_tests_precompiled)
+    file(WRITE ${CMAKE_BINARY_DIR}/tests_precompiled.cpp "")
+    add_library(troupe_tests_precompiled OBJECT ${CMAKE_BINARY_DIR}/tests_precompiled.cpp)
+    target_link_libraries(troupe_tests_precompiled PUBLIC troupe_flags)
+    target_compile_options(troupe_tests_precompiled PRIVATE -O1)
+    troupe_precompile(troupe_tests_precompiled <doctest/doctest.h>)
+  endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess -Winvalid-pch)
+  target_precompile_headers(${target} REUSE_FROM troupe_tests_precompiled)
+endfunction()
+
 # tests/<folder>/*.cpp become the one binary test_<folder>, a ctest of the same name.
 function(troupe_tests folder)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
@@ -39,12 +64,11 @@ function(troupe_tests folder)
   if(NOT sources)
     return()
   endif()
-  add_executable(test_${folder} ${sources} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
-  target_link_libraries(test_${folder} PRIVATE ${ARG_LINK})
+  add_executable(test_${folder} ${sources})
   # Compiled once, run for seconds: tests gain nothing from a slow compilation.
   target_compile_options(test_${folder} PRIVATE -O1)
-  target_compile_definitions(test_${folder} PRIVATE
-    TROUPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TROUPE_BINARY_DIR="${CMAKE_BINARY_DIR}/bin")
+  troupe_precompile_tests(test_${folder})
+  target_link_libraries(test_${folder} PRIVATE ${ARG_LINK} troupe_tests_main)
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)

@@ -7,12 +7,13 @@
 #include "actors/node.hpp"
 #include "launch/cluster_state.hpp"
 #include "tests/support/cluster_fixture.hpp"
+#include "tests/support/folders.hpp"
 
 namespace troupe::testing {
 namespace {
 
 std::string binary() {
-  return std::string(TROUPE_BINARY_DIR) + "/troupe";
+  return binary_folder() + "/troupe";
 }
 
 std::string manifest_text(const ClusterSetup& setup, const std::string& model_path) {

@@ -7,12 +7,13 @@
 
 #include "base/concat.hpp"
 #include "launch/manifest_rules.hpp"
+#include "tests/support/folders.hpp"
 
 namespace troupe::launch {
 namespace {
 
 std::string document() {
-  const std::ifstream file(TROUPE_SOURCE_DIR "/docs/manifest.md");
+  const std::ifstream file(testing::source_folder() + "/docs/manifest.md");
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

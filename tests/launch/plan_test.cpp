@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/folders.hpp"
+
 namespace troupe::launch {
 namespace {
 
@@ -97,7 +99,7 @@ TEST_CASE("several hosts: one is planned for") {
 
 TEST_CASE("the manifests that are shipped can be planned") {
   for (const char* name : {"quickstart", "single"}) {
-    const std::string path = std::string(TROUPE_SOURCE_DIR "/deploy/") + name + ".yaml";
+    const std::string path = testing::source_folder() + "/deploy/" + name + ".yaml";
     const auto text = load_manifest(path);
     if (!text.ok()) {
       // Without the downloaded weights exactly that, and nothing else, is wrong.

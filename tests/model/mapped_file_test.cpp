@@ -7,6 +7,7 @@
 
 #include "model/byte_reader.hpp"
 #include "tests/support/gguf_writer.hpp"
+#include "tests/support/folders.hpp"
 #include "tests/support/test_files.hpp"
 
 using namespace troupe;
@@ -35,7 +36,7 @@ TEST_CASE("what cannot be mapped is said with its path") {
   REQUIRE_FALSE(empty.ok());
   CHECK(empty.error().code == Code::corrupt);
 
-  const auto folder = MappedFile::open(TROUPE_SOURCE_DIR);
+  const auto folder = MappedFile::open(testing::source_folder());
   REQUIRE_FALSE(folder.ok());
   CHECK(folder.error().code == Code::invalid_argument);
 }

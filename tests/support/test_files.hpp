@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "tests/support/folders.hpp"
+
 namespace troupe::testing {
 
 /// TROUPE_FIXTURES, or ../shared/fixtures beside the source tree. May be absent: then the test
@@ -15,14 +17,14 @@ namespace troupe::testing {
 inline std::filesystem::path fixtures_dir() {
   const char* set = std::getenv("TROUPE_FIXTURES");
   return set != nullptr ? std::filesystem::path(set)
-                        : std::filesystem::path(TROUPE_SOURCE_DIR) / "../shared/fixtures";
+                        : std::filesystem::path(source_folder()) / "../shared/fixtures";
 }
 
 /// TROUPE_WEIGHTS, or weights/ in the source tree.
 inline std::filesystem::path weights_dir() {
   const char* set = std::getenv("TROUPE_WEIGHTS");
   return set != nullptr ? std::filesystem::path(set)
-                        : std::filesystem::path(TROUPE_SOURCE_DIR) / "weights";
+                        : std::filesystem::path(source_folder()) / "weights";
 }
 
 inline std::filesystem::path smollm2_path() {

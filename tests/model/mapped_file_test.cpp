@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/byte_reader.hpp"
-#include "tests/support/gguf_writer.hpp"
 #include "tests/support/folders.hpp"
+#include "tests/support/gguf_writer.hpp"
 #include "tests/support/test_files.hpp"
 
 using namespace troupe;

@@ -1,5 +1,5 @@
-// Where the source tree and the built programs lie. Known to one file only (tests/main.cpp), so that
-// the others compile to the same object in every checkout.
+// Where the source tree and the built programs lie. Known to one file only (tests/main.cpp), so
+// that the others compile to the same object in every checkout.
 #pragma once
 
 #include <string>

@@ -44,6 +44,7 @@ void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   caller.cluster = state->cluster;
   caller.name = state->info.name();
   caller.incarnation = state->info.incarnation();
+  caller.connector = state->connector;
   resolve_address(self, caller, state->directory_host, state->directory_port, "directory", 0,
                   [self, state](auto resolved) {
                     if (resolved) {

@@ -18,6 +18,7 @@ struct NodeState {
   std::string manifest_digest;
   std::string directory_host;
   uint16_t directory_port = 0;
+  caf::actor connector;  ///< as in Caller
   v1::NodeInfo info;
   std::map<std::string, caf::strong_actor_ptr> roles;
   std::vector<caf::strong_actor_ptr> member_listeners;  ///< want v1::Members (front, worker)

@@ -7,6 +7,27 @@
 #include "kv/block_name.hpp"
 
 namespace troupe::actors {
+namespace {
+
+TransportPorts ports_of(std::shared_ptr<transport::Transport> transport,
+                        caf::actor_system& system) {
+  TransportPorts ports;
+  ports.address = transport->address();
+  // Connecting waits for the peer: on a thread of its own.
+  ports.connect = [transport, &system](const std::string& address, auto done) {
+    system.spawn<caf::detached>(
+        [transport, address, done](caf::event_based_actor*) { done(transport->connect(address)); });
+  };
+  ports.read = [transport](auto peer, const auto& request, auto done) {
+    transport->read(peer, request, std::move(done));
+  };
+  ports.cancel_session = [transport](uint64_t session) { transport->cancel_session(session); };
+  ports.grant = [transport](uint64_t session, kv::PageId page) { transport->grant(session, page); };
+  ports.revoke = [transport](uint64_t session) { transport->revoke(session); };
+  return ports;
+}
+
+}  // namespace
 
 std::string Node::Impl::describe() const {
   if (!backend) return {};
@@ -69,7 +90,7 @@ Status Node::Impl::start_worker() {
   WorkerSetup setup;
   setup.caller = {options.cluster, options.name, runtime->incarnation(), node_handle};
   setup.node = state;
-  setup.transport = transport;
+  if (transport) setup.transport = ports_of(transport, system);
   setup.pool = pool;
   setup.events = events;
   setup.index = index;

@@ -21,6 +21,8 @@ struct Caller {
   std::string name;
   uint64_t incarnation = 0;
   NodeActor local_node;  ///< may be empty (a pure client)
+  /// Answers (connect, host, port) as CAF's middleman does; empty: the middleman itself, with TLS.
+  caf::actor connector{};
 };
 
 using Resolved = std::function<void(Result<std::pair<v1::NodeInfo, caf::strong_actor_ptr>>)>;
@@ -59,12 +61,15 @@ template <class Self>
 void resolve_address(Self* self, const Caller& caller, const std::string& host, uint16_t port,
                      const std::string& role, uint64_t expected_incarnation, Resolved done,
                      int tries = limits::connect_tries) {
-  if (!self->system().has_middleman() || !self->system().has_openssl_manager()) {
-    done(error(Code::unavailable, "this process has no network"));
-    return;
+  caf::actor connector = caller.connector;
+  if (!connector) {
+    if (!self->system().has_middleman() || !self->system().has_openssl_manager()) {
+      done(error(Code::unavailable, "this process has no network"));
+      return;
+    }
+    connector = caf::actor_cast<caf::actor>(self->system().openssl_manager().actor_handle());
   }
-  auto middleman = self->system().openssl_manager().actor_handle();
-  self->request(middleman, std::chrono::milliseconds(limits::connect_timeout_ms),
+  self->request(connector, std::chrono::milliseconds(limits::connect_timeout_ms),
                 caf::connect_atom_v, host, port)
       .then(
           [=](const caf::node_id&, const caf::strong_actor_ptr& ptr, const std::set<std::string>&) {

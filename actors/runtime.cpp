@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <caf/io/all.hpp>
 #include <caf/openssl/all.hpp>
 #include <random>
@@ -57,7 +58,16 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const TlsFiles& tls, uint64_t in
   return runtime;
 }
 
+namespace {
+std::atomic<uint64_t (*)()> random_source{nullptr};
+}
+
+void replace_random(uint64_t (*source)()) {
+  random_source = source;
+}
+
 uint64_t random_u64() {
+  if (uint64_t(*source)() = random_source) return source();
   std::random_device device;
   for (;;) {
     const uint64_t value = (uint64_t{device()} << 32) | device();

@@ -47,5 +47,8 @@ class Runtime {
 
 /// 64 random bits from the operating system, never 0.
 uint64_t random_u64();
+/// Simulations draw from their seed instead; nullptr: from the operating system again. The source
+/// must not give 0.
+void replace_random(uint64_t (*source)());
 
 }  // namespace troupe::actors

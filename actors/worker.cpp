@@ -10,10 +10,8 @@ namespace troupe::actors {
 
 WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
     : self_(self), setup_(std::move(setup)) {
-  WorkerParts parts{
-      *setup_.engine,     *setup_.pool,
-      *setup_.index,      setup_.tokenizer,
-      setup_.fingerprint, setup_.transport ? setup_.transport->address() : std::string()};
+  WorkerParts parts{*setup_.engine,   *setup_.pool,       *setup_.index,
+                    setup_.tokenizer, setup_.fingerprint, setup_.transport.address};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
 }
 
@@ -30,10 +28,10 @@ WorkerPorts WorkerCore::make_ports() {
   ports.submit = [this](engine::StepPlan plan) { submit(std::move(plan)); };
   ports.handover = make_handover_ports();
   ports.grant = [this](uint64_t session, kv::PageId page) {
-    if (setup_.transport) setup_.transport->grant(session, page);
+    if (!setup_.transport.empty()) setup_.transport.grant(session, page);
   };
   ports.revoke = [this](uint64_t session) {
-    if (setup_.transport) setup_.transport->revoke(session);
+    if (!setup_.transport.empty()) setup_.transport.revoke(session);
   };
   return ports;
 }
@@ -50,7 +48,7 @@ HandoverPorts WorkerCore::make_handover_ports() {
                       uint32_t block_index) {
     auto self = caf::actor_cast<WorkerActor>(self_);
     const uint64_t session = request.session_token;
-    setup_.transport->read(
+    setup_.transport.read(
         peer, request, [this, self, session, block_index](Result<transport::ReadDone> done) {
           auto run = [this, session, block_index, done] {
             logic_->handovers().on_read(session, block_index, done, now_us());
@@ -58,7 +56,7 @@ HandoverPorts WorkerCore::make_handover_ports() {
           caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
         });
   };
-  ports.cancel_reads = [this](uint64_t session) { setup_.transport->cancel_session(session); };
+  ports.cancel_reads = [this](uint64_t session) { setup_.transport.cancel_session(session); };
   ports.tell_source = [this](uint64_t session, const v1::ReadDone& done) {
     const auto found = sources_.find(session);
     if (found == sources_.end()) return;
@@ -94,7 +92,7 @@ void WorkerCore::attach(uint64_t session, const v1::NodeInfo& source, const v1::
     logic_->handovers().on_attached(session, reply, now_us());
     settle();
   };
-  if (!setup_.transport) {
+  if (setup_.transport.empty()) {
     post([over] { over(error(Code::unavailable, "this worker has no transport")); });
     return;
   }
@@ -123,18 +121,14 @@ void WorkerCore::connect(uint64_t session, const std::string& address) {
     post([this, session, peer] { logic_->handovers().on_connected(session, peer, now_us()); });
     return;
   }
-  // Connecting waits for the peer: not on this actor's thread.
   auto self = caf::actor_cast<WorkerActor>(self_);
-  auto transport = setup_.transport;
-  self_->system().spawn<caf::detached>(
-      [this, self, transport, session, address](caf::event_based_actor*) {
-        auto peer = transport->connect(address);
-        auto run = [this, session, address, peer] {
-          if (peer) links_[address] = *peer;
-          logic_->handovers().on_connected(session, peer, now_us());
-        };
-        caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
-      });
+  setup_.transport.connect(address, [this, self, session, address](Result<transport::PeerId> peer) {
+    auto run = [this, session, address, peer] {
+      if (peer) links_[address] = *peer;
+      logic_->handovers().on_connected(session, peer, now_us());
+    };
+    caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
+  });
 }
 
 PeerKey WorkerCore::key_of(const caf::strong_actor_ptr& peer) {

@@ -11,8 +11,8 @@
 #include "actors/node_actor.hpp"
 #include "actors/peer_parts.hpp"
 #include "actors/resolve.hpp"
+#include "actors/transport_ports.hpp"
 #include "actors/worker_logic.hpp"
-#include "transport/transport.hpp"
 
 namespace troupe::actors {
 
@@ -20,7 +20,7 @@ namespace troupe::actors {
 struct WorkerSetup {
   Caller caller;
   std::shared_ptr<NodeState> node;
-  std::shared_ptr<transport::Transport> transport;  ///< empty: no hand-over between processes
+  TransportPorts transport;  ///< empty: no hand-over between processes
   std::shared_ptr<kv::Pool> pool;
   std::shared_ptr<kv::EventLog> events;
   std::shared_ptr<kv::LocalIndex> index;

@@ -1,0 +1,28 @@
+// What a worker asks of the transport: the real one (transport/), or a simulated one in tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.hpp"
+#include "transport/transport.hpp"
+
+namespace troupe::actors {
+
+/// All empty: no hand-over between processes. Otherwise as in transport::Transport, but that
+/// connect() calls back: once, on any thread, after as long as it takes.
+struct TransportPorts {
+  std::string address;
+  std::function<void(const std::string& address, std::function<void(Result<transport::PeerId>)>)>
+      connect;
+  std::function<void(transport::PeerId, const transport::ReadRequest&, transport::ReadCallback)>
+      read;
+  std::function<void(uint64_t session)> cancel_session;
+  std::function<void(uint64_t session, kv::PageId page)> grant;
+  std::function<void(uint64_t session)> revoke;
+
+  [[nodiscard]] bool empty() const { return !read; }
+};
+
+}  // namespace troupe::actors

@@ -18,12 +18,26 @@ if(TROUPE_SANITIZE)
   endif()
 endif()
 
+if(TROUPE_FUZZ)
+  # The fuzzer has to see which branches of the parsers an input reached.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   # Without this sloppiness ccache leaves every file alone that uses a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
     ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
+
+# Compiles up to ten files of a folder as one: from nothing, most of the time goes into headers. Off
+# for those who work on the code and compile one file again and again.
+option(TROUPE_UNITY "Compile several files of a folder as one" OFF)
+function(troupe_unity target)
+  if(TROUPE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+  endif()
+endfunction()
 
 # Precompiles headers that are not ours: the compiler spends more time in CAF, JSON and the standard
 # library than in our files. With clang nothing is precompiled, so a file that lacks an include of

@@ -11,7 +11,7 @@ namespace troupe::text::jinja {
 
 namespace {
 
-using Method = Value (*)(Budget&, const std::string&, const Arguments&);
+using StringMethod = Value (*)(Budget&, const std::string&, const Arguments&);
 
 Value strip_with(Budget& budget, const std::string& self, const Arguments& arguments, bool left,
                  bool right) {
@@ -164,11 +164,11 @@ Value mapped(Budget& budget, const std::string& self, const Arguments&) {
   return make_text(budget, map(self));
 }
 
-const std::unordered_map<std::string_view, Method>& methods() {
+const std::unordered_map<std::string_view, StringMethod>& methods() {
   using B = Budget&;
   using S = const std::string&;
   using A = const Arguments&;
-  static const std::unordered_map<std::string_view, Method> table = {
+  static const std::unordered_map<std::string_view, StringMethod> table = {
       {"strip", [](B b, S s, A a) { return strip_with(b, s, a, true, true); }},
       {"lstrip", [](B b, S s, A a) { return strip_with(b, s, a, true, false); }},
       {"rstrip", [](B b, S s, A a) { return strip_with(b, s, a, false, true); }},

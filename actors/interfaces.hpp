@@ -54,6 +54,12 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<v1::Cancel>, caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
     caf::reacts_to<v1::Members>, caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
+/// Knows what was said before: proposes what comes next. A lesson is answered so that a worker sends
+/// one at a time.
+using DraftActor = caf::typed_actor<caf::replies_to<v1::Propose>::with<v1::Proposal>,
+                                    caf::replies_to<v1::Lesson>::with<v1::LessonReply>,
+                                    caf::reacts_to<v1::Feedback>>;
+
 /// One GPU or one CPU: runs plans one after the other.
 using DeviceActor = caf::typed_actor<caf::replies_to<StepTask>::with<StepDone>>;
 

@@ -58,6 +58,14 @@ inline constexpr size_t sessions_max = 4096;
 inline constexpr size_t requests_max = 4096;
 /// Block names of one placement (256 K tokens in blocks of 64).
 inline constexpr size_t names_max = 4096;
+/// Questions in one message to a draft actor; those beyond are not asked.
+inline constexpr size_t draft_asks_max = 256;
+/// Tokens in one lesson to a draft actor: less than 64 KiB. Longer texts come in several.
+inline constexpr size_t lesson_tokens = 8192;
+/// Lessons that wait for a draft actor; those beyond are left out.
+inline constexpr size_t lessons_held_max = 256;
+/// Index of a draft actor, unless the manifest says otherwise.
+inline constexpr size_t draft_bytes_default = size_t{64} << 20;
 /// Events in one message to a router.
 inline constexpr size_t events_max = 2048;
 

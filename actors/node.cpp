@@ -7,6 +7,7 @@
 
 #include "actors/device.hpp"
 #include "actors/directory.hpp"
+#include "actors/draft.hpp"
 #include "actors/front.hpp"
 #include "actors/limits.hpp"
 #include "actors/node_impl.hpp"
@@ -17,7 +18,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr const char* known_roles = "directory, router, front, prefill, decode";
+constexpr const char* known_roles = "directory, router, front, prefill, decode, draft";
 
 Status check_roles(const NodeOptions& options) {
   if (options.roles.empty()) {
@@ -26,7 +27,7 @@ Status check_roles(const NodeOptions& options) {
   }
   for (const std::string& role : options.roles) {
     if (role == "directory" || role == "router" || role == "front" || role == "prefill" ||
-        role == "decode") {
+        role == "decode" || role == "draft") {
       continue;
     }
     return error(Code::unsupported, concat("node ", options.name, " has the role ", role),
@@ -62,6 +63,7 @@ Status Node::Impl::start_roles() {
     add_role("front", handle);
     state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
   }
+  if (has("draft")) add_role("draft", system.spawn(draft, options.draft_bytes));
   if (has("prefill") || has("decode")) TROUPE_TRY(start_worker());
   return {};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/limits.hpp"
 #include "actors/runtime.hpp"
 #include "base/result.hpp"
 #include "cpu/cpu_backend.hpp"
@@ -30,7 +31,7 @@ struct WorkerOptions {
 struct NodeOptions {
   std::string cluster = "troupe";
   std::string name = "node";
-  std::vector<std::string> roles;  ///< directory, router, front, prefill, decode
+  std::vector<std::string> roles;  ///< directory, router, front, prefill, decode, draft
   std::string host = "127.0.0.1";  ///< address that the port binds to
   uint16_t port = 0;               ///< 0: the system chooses
   TlsFiles tls;                    ///< empty: no network, everything in this process
@@ -39,6 +40,7 @@ struct NodeOptions {
   uint16_t directory_port = 0;
   std::string model_path;  ///< for front, prefill and decode
   std::string model_name;
+  size_t draft_bytes = limits::draft_bytes_default;  ///< index of the draft role
   uint32_t prefill_blocks_min = 1;  ///< uncached blocks that make a prefill worker worth it
   WorkerOptions worker;
 };

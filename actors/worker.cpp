@@ -13,6 +13,7 @@ WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
   WorkerParts parts{*setup_.engine,   *setup_.pool,       *setup_.index,
                     setup_.tokenizer, setup_.fingerprint, setup_.transport.address};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
+  drafts_ = make_draft_link();
 }
 
 WorkerPorts WorkerCore::make_ports() {
@@ -73,6 +74,8 @@ void WorkerCore::post(std::function<void()> run) {
 
 void WorkerCore::submit(engine::StepPlan plan) {
   StepTask task{std::make_shared<engine::StepPlan>(std::move(plan))};
+  // Asked first: the answer may be there before the step is.
+  drafts_->on_submitted();
   self_->request(setup_.device, caf::infinite, std::move(task))
       .then(
           [this](const StepDone& done) {
@@ -175,6 +178,7 @@ void WorkerCore::on_down(const caf::down_msg& down) {
     sources_.erase(session);
     logic_->handovers().on_source_down(session, now_us());
   }
+  if (draft_.handle && draft_.handle == down.source) lose_draft();
   const auto known = keys_.find(down.source);
   if (known != keys_.end()) {
     logic_->on_peer_down(known->second);
@@ -189,6 +193,7 @@ void WorkerCore::on_down(const caf::down_msg& down) {
 void WorkerCore::on_tick() {
   parts_.expire(now_us());
   logic_->on_tick(now_us());
+  drafts_->on_tick();
   for (auto& [name, router] : routers_) {
     if (!router.handle) continue;
     v1::LoadReport load = logic_->load();
@@ -200,6 +205,7 @@ void WorkerCore::on_tick() {
 
 void WorkerCore::settle() {
   logic_->pump();
+  drafts_->pump();
   for (auto& [name, router] : routers_) send_events(router);
 }
 

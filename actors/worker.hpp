@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "actors/draft_link.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/peer_parts.hpp"
@@ -53,6 +54,11 @@ class WorkerCore {
     bool busy = false;  ///< a batch or a snapshot is not answered yet
   };
 
+  struct Draft {
+    v1::NodeInfo node;
+    caf::strong_actor_ptr handle;  ///< empty until it was found
+  };
+
   WorkerPorts make_ports();
   HandoverPorts make_handover_ports();
   void submit(engine::StepPlan plan);
@@ -61,11 +67,16 @@ class WorkerCore {
   void greet_router(const v1::NodeInfo& node);
   void send_events(Router& router);
   void send_snapshot(const std::string& name);
+  std::unique_ptr<DraftLink> make_draft_link();
+  void follow_draft(const v1::Members& members);
+  void lose_draft();
   void post(std::function<void()> run);
 
   WorkerActor::pointer self_;
   WorkerSetup setup_;
   std::unique_ptr<WorkerLogic> logic_;
+  std::unique_ptr<DraftLink> drafts_;
+  Draft draft_;
   PeerParts parts_;
   v1::NodeInfo own_;  ///< as the directory tells it
   PeerKey last_key_ = 0;

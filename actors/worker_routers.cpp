@@ -13,6 +13,7 @@ void WorkerCore::on_members(const v1::Members& members) {
     if (node.incarnation() == setup_.caller.incarnation) own_ = node;
   }
   if (own_.name().empty()) return;
+  follow_draft(members);
   for (const v1::NodeInfo& node : members.nodes()) {
     const bool routes =
         std::find(node.roles().begin(), node.roles().end(), "router") != node.roles().end();

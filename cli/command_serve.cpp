@@ -40,7 +40,7 @@ launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& di
   state.certificates = directory.certificates();
   launch::ProcessState process;
   process.name = "all";
-  process.roles = {"directory", "router", "front", "prefill", "decode"};
+  process.roles = {"directory", "router", "front", "prefill", "decode", "draft"};
   process.id = state.supervisor;
   process.incarnation = 1;
   process.address = flags.host;
@@ -60,7 +60,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   actors::NodeOptions options;
   options.cluster = flags.name;
   options.name = "all";
-  options.roles = {"directory", "router", "front", "prefill", "decode"};
+  options.roles = {"directory", "router", "front", "prefill", "decode", "draft"};
   options.host = flags.host;
   options.port = flags.port;
   options.tls = {files.certificate, files.key, files.authority};

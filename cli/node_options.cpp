@@ -18,6 +18,7 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   options.directory_port = start.directory_port;
   options.model_path = start.process.model_path;
   options.model_name = start.process.model;
+  options.draft_bytes = start.process.draft_bytes;
 
   actors::WorkerOptions& worker = options.worker;
   worker.threads = static_cast<int>(start.process.threads);

@@ -27,7 +27,7 @@ Result<Connection> connect_embedded(const ClusterOptions& options) {
   Connection connection;
   actors::NodeOptions node;
   node.name = "local";
-  node.roles = {"directory", "router", "front", "prefill", "decode"};
+  node.roles = {"directory", "router", "front", "prefill", "decode", "draft"};
   node.model_path = options.model_path;
   TROUPE_ASSIGN(node.worker, worker_options(options));
   TROUPE_ASSIGN(connection.node, actors::Node::start(node));

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "engine/backend.hpp"
+#include "engine/draft_exchange.hpp"
 #include "engine/sampling.hpp"
 #include "engine/step_plan.hpp"
 #include "kv/block_name.hpp"
@@ -21,8 +22,6 @@
 
 namespace troupe::engine {
 
-using SequenceId = uint64_t;
-
 /// What one sequence is to do. `tokens` holds the prompt and, after a recovery, the output so far.
 struct SequenceSpec {
   std::vector<int32_t> tokens;
@@ -30,7 +29,7 @@ struct SequenceSpec {
   SamplingParams sampling;
   kv::BlockName root;         ///< fingerprint and salt: start of the block chain
   bool prefill_only = false;  ///< compute the full blocks of `tokens`, draw nothing, then finish
-  bool drafts = true;         ///< look up drafts in the sequence's own tokens
+  bool drafts = true;         ///< guess tokens ahead; others may learn from this sequence
 };
 
 enum class FinishReason : uint8_t { stop, length, prefilled, cancelled, failed };
@@ -68,13 +67,14 @@ struct EngineLimits {
   uint32_t waiting_max = 4096;     ///< sequences admitted but not running
   uint32_t chunk_tokens = 256;     ///< prefill tokens of one sequence in one step
   uint32_t step_tokens_max = 512;  ///< tokens of one step
-  uint32_t draft_tokens_max = 8;   ///< drafts per sequence and step
+  uint32_t draft_tokens_max = 16;  ///< drafts per sequence and step
 };
 
 struct EngineStats {
   uint32_t waiting = 0, running = 0;
   uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0;
   uint64_t drafted = 0, accepted = 0, preemptions = 0, cached_tokens = 0;
+  uint64_t shared_drafted = 0, shared_accepted = 0;  ///< of those, what the draft actor proposed
 };
 
 class Engine {
@@ -120,6 +120,19 @@ class Engine {
   Outcome accept(const StepResult& result);
   /// The outstanding plan failed as a whole: its sequences fail with `error`.
   Outcome reject(const Error& error);
+
+  // --- drafts that others know of --------------------------------------------------------------
+  /// Somebody answers draft_asks() and takes lessons; without anybody both stay empty.
+  void set_draft_actor(bool present);
+  /// What to ask while the outstanding plan runs. Calling it is a promise to send the questions:
+  /// an answer to an older one is dropped.
+  std::vector<DraftAsk> draft_asks();
+  /// May come at any time; one that is late, stale, or no answer to a question is ignored.
+  void take_draft_answer(const DraftAnswer& answer);
+  /// What was said since the last call, for others to draft from. Bounded: some may be left out.
+  std::vector<DraftLesson> take_draft_lessons();
+  /// How the answers fared since the last call.
+  std::vector<DraftTally> take_draft_tallies();
 
   [[nodiscard]] EngineStats stats() const;
 

@@ -19,6 +19,7 @@ Outcome Engine::Impl::accept(const StepResult& result) {
   }
   Outcome out;
   stalled = false;
+  costs.record(decode_tokens, result.compute_us);
   const std::vector<Planned> spans = std::move(planned);
   planned.clear();
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -107,11 +108,15 @@ uint32_t Engine::Impl::append_draws(Sequence& s, const Planned& span, const Span
   delta.accepted_drafts = accepted_drafts;
   const auto drafted = static_cast<uint32_t>(s.drafted.size());
   delta.drafted = drafted;
-  if (s.drafts) s.lookup.record(drafted, accepted_drafts);
   s.drafted.clear();
   counters.drafted += drafted;
   counters.accepted += accepted_drafts;
+  if (s.drafter.chosen() == DraftSource::shared) {
+    counters.shared_drafted += drafted;
+    counters.shared_accepted += accepted_drafts;
+  }
   counters.decode_tokens += delta.draws.size();
+  if (delta.finish.has_value()) teach_output(s);
   out.deltas.push_back(std::move(delta));
   return accepted_drafts;
 }

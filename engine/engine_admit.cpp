@@ -65,6 +65,7 @@ Result<SequenceId> Engine::Impl::add(SequenceSpec spec) {
       return SequenceId{s.id};
     }
   }
+  teach_prompt(s);
   match_blocks(s);
   return SequenceId{s.id};
 }
@@ -73,6 +74,7 @@ void Engine::Impl::end(SequenceId id, Ending how) {
   Sequence* s = find(id);
   if (s == nullptr) return;
   stalled = false;
+  if (how == Ending::finished) teach_output(*s);
   if (!s->planned) {
     retire(*s);
     return;

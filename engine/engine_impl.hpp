@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/draft_limits.hpp"
 #include "engine/engine.hpp"
 #include "engine/policy.hpp"
 #include "engine/sequence.hpp"
@@ -71,8 +72,16 @@ struct Engine::Impl {
   void rotate(std::vector<Sequence*>& decoding, uint32_t spans);
   std::vector<Grant> grant_prefill(StepBudget& budget);
   bool admit(Sequence& s);
-  void choose_drafts(Sequence& s, StepBudget& budget);
   void add_span(StepPlan& plan, Sequence& s, uint32_t tokens);
+
+  // engine_drafts.cpp
+  void choose_drafts(Sequence& s, StepBudget& budget, StepLoad& load);
+  std::vector<DraftAsk> draft_asks();
+  void take_draft_answer(const DraftAnswer& answer);
+  DraftTally& tally_of(const kv::BlockName& group);
+  void teach_prompt(const Sequence& s);
+  void teach_output(const Sequence& s);
+  void teach(const Sequence& s, size_t begin, size_t end);
 
   // engine_accept.cpp
   struct Planned {
@@ -115,6 +124,15 @@ struct Engine::Impl {
   bool stalled = false;     ///< the last plan was empty and nothing changed since
   uint32_t stalled_available = 0;
   EngineStats counters;
+
+  Acceptance acceptance{2000};  ///< of all sequences
+  StepCosts costs;
+  uint32_t decode_tokens = 0;  ///< of the outstanding plan, when it has no prompt's; else 0
+  bool has_draft_actor = false;
+  std::vector<DraftLesson> lessons;
+  size_t lesson_tokens = 0;
+  std::map<kv::BlockName, DraftTally> tallies;
+  DraftTally untallied;
 };
 
 }  // namespace troupe::engine

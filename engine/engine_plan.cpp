@@ -20,10 +20,12 @@ StepPlan Engine::Impl::plan() {
 
   plan.spans.reserve(decoding.size() + chunks.size());
   planned.reserve(decoding.size() + chunks.size());
+  StepLoad load{static_cast<double>(decoding.size()), static_cast<double>(decoding.size())};
   for (Sequence* s : decoding) {
-    choose_drafts(*s, budget);
+    choose_drafts(*s, budget, load);
     add_span(plan, *s, 1);
   }
+  decode_tokens = chunks.empty() ? static_cast<uint32_t>(plan.num_tokens()) : 0;
   for (const Grant& grant : chunks) add_span(plan, *grant.sequence, grant.tokens);
 
   if (!plan.spans.empty()) {
@@ -117,21 +119,6 @@ bool Engine::Impl::admit(Sequence& s) {
   s.started = true;
   claim(s);
   return true;
-}
-
-void Engine::Impl::choose_drafts(Sequence& s, StepBudget& budget) {
-  if (!s.drafts || !s.lookup.feed(s.history.tokens, limits::lookup_feed_max)) return;
-  const uint32_t output_left = s.sampling.max_tokens - s.history.num_output_tokens();
-  const uint32_t context_left = backend.capabilities().context_max - s.num_tokens();
-  const uint32_t useful = std::min(output_left, context_left) - 1;
-  s.drafted = s.lookup.propose(s.history.tokens,
-                               std::min({limits.draft_tokens_max, useful, budget.left()}));
-  // Drafts are not worth taking a page from anybody.
-  if (!reserve(s, pages_for(s.num_tokens() + static_cast<uint32_t>(s.drafted.size())),
-               Pressure::evict)) {
-    s.drafted.resize(s.num_pages() * block_tokens - s.num_tokens());
-  }
-  budget.take_drafts(static_cast<uint32_t>(s.drafted.size()));
 }
 
 void Engine::Impl::add_span(StepPlan& plan, Sequence& s, uint32_t tokens) {

@@ -6,8 +6,6 @@ namespace troupe::engine {
 
 namespace {
 constexpr size_t slots_min = 64;
-constexpr float credit_max = 16.0f;
-constexpr uint32_t length_max = 64;
 }  // namespace
 
 uint32_t NgramTable::tag(std::span<const int32_t> ngram) {
@@ -41,52 +39,41 @@ uint32_t NgramTable::exchange(uint32_t tag, uint32_t end) {
   return previous;
 }
 
-bool PromptLookup::feed(const std::vector<int32_t>& tokens, uint32_t count_max) {
+bool PromptLookup::feed(const std::vector<int32_t>& tokens, uint32_t drawn_from,
+                        uint32_t count_max) {
+  outcomes_.clear();
   const auto size = static_cast<uint32_t>(tokens.size());
   for (uint32_t i = 0; i < count_max && fed_ < size; ++i) {
+    if (length_ > 0) {
+      const bool right = tokens[from_] == tokens[fed_];
+      if (fed_ >= drawn_from) outcomes_.push_back({length_, right});
+      ++from_;
+      length_ = right ? length_ + 1 : 0;
+    }
     ++fed_;
+    // A run that is as long as the longest n-gram goes on: no table knows of a longer match.
+    const bool follows = length_ >= n_max;
     for (uint32_t n = 1; n <= n_max && n <= fed_; ++n) {
       const auto ngram = std::span(tokens).subspan(fed_ - n, n);
-      previous_[n - 1] = tables_[n - 1].exchange(NgramTable::tag(ngram), fed_);
+      const uint32_t previous = tables_[n - 1].exchange(NgramTable::tag(ngram), fed_);
+      if (previous == 0 || follows) continue;
+      from_ = previous;
+      length_ = n;
     }
   }
   return fed_ == size;
 }
 
-std::vector<int32_t> PromptLookup::propose(const std::vector<int32_t>& tokens, uint32_t count_max) {
+std::vector<int32_t> PromptLookup::guess(const std::vector<int32_t>& tokens, uint32_t count) const {
   std::vector<int32_t> drafts;
-  for (uint32_t n = n_max; n > 0; --n) {
-    const uint32_t end = previous_[n - 1];
-    if (end == 0) continue;
-    const Level& level = levels_[n - 1];
-    const uint32_t count =
-        std::min({count_max, level.length, static_cast<uint32_t>(std::max(level.credit, 0.0f))});
-    for (uint32_t i = 0; i < count; ++i) {
-      // Past the end the drafts go on with themselves, so that a loop is drafted at full length.
-      const size_t from = size_t{end} + i;
-      drafts.push_back(from < tokens.size() ? tokens[from] : drafts[from - tokens.size()]);
-    }
-    proposed_by_ = n - 1;
-    break;
+  if (length_ == 0) return drafts;
+  drafts.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    // Past the end the drafts go on with themselves, so that a loop is drafted at full length.
+    const size_t from = size_t{from_} + i;
+    drafts.push_back(from < tokens.size() ? tokens[from] : drafts[from - tokens.size()]);
   }
   return drafts;
-}
-
-void PromptLookup::record(uint32_t drafted, uint32_t accepted) {
-  for (Level& level : levels_) {
-    const float earned = level.earned_per_token * static_cast<float>(1 + accepted);
-    level.credit = std::min(credit_max, level.credit + earned);
-  }
-  if (drafted == 0) return;
-  Level& level = levels_[proposed_by_];
-  const uint32_t wasted = drafted - accepted;
-  level.credit = std::min(credit_max, level.credit + static_cast<float>(accepted)) -
-                 static_cast<float>(wasted);
-  if (wasted == 0) {
-    level.length = std::min(length_max, 2 * level.length);
-  } else {
-    level.length = accepted == 0 ? std::max(1u, level.length / 2) : accepted + 1;
-  }
 }
 
 }  // namespace troupe::engine

@@ -1,5 +1,5 @@
 // Drafts from a sequence's own tokens: what followed the last time its newest n tokens occurred,
-// n = 3 before 2 before 1. Decides by past acceptance how much to draft.
+// n = 3 before 2 before 1; a guess that comes true is followed as long as it does.
 #pragma once
 
 #include <array>
@@ -9,6 +9,12 @@
 #include <vector>
 
 namespace troupe::engine {
+
+/// A guess, whether it was drafted or not, and what was drawn.
+struct GuessOutcome {
+  uint32_t length = 0;  ///< tokens before it that had matched
+  bool right = false;
+};
 
 /// Where an n-gram ended last, by a 32-bit tag of the n-gram. Two n-grams of one tag are taken for
 /// one: that costs a wrong draft now and then, and saves looking at the tokens (a cache miss).
@@ -35,34 +41,28 @@ class NgramTable {
 class PromptLookup {
  public:
   /// Indexes up to `count_max` tokens more of `tokens`, of which it has seen a prefix already.
-  /// True when it has seen all of them.
-  bool feed(const std::vector<int32_t>& tokens, uint32_t count_max);
+  /// True when it has seen all of them. Each token from index `drawn_from` on is compared with
+  /// what would have been guessed: outcomes().
+  bool feed(const std::vector<int32_t>& tokens, uint32_t drawn_from, uint32_t count_max);
 
-  /// Likely continuation of `tokens`, at most `count_max`; empty when nothing matches or drafting
-  /// did not pay lately. Call after feed() returned true.
-  std::vector<int32_t> propose(const std::vector<int32_t>& tokens, uint32_t count_max);
+  /// Of the last feed(), in order.
+  [[nodiscard]] const std::vector<GuessOutcome>& outcomes() const { return outcomes_; }
 
-  /// A step drew `accepted` + 1 tokens, having verified `drafted` of the last proposal (may be 0).
-  void record(uint32_t drafted, uint32_t accepted);
+  /// How many of the newest tokens stood before what would be guessed next; 0: nothing is.
+  [[nodiscard]] uint32_t length() const { return length_; }
+
+  /// The guess: `count` tokens, or none when length() is 0. Call after feed() returned true.
+  [[nodiscard]] std::vector<int32_t> guess(const std::vector<int32_t>& tokens,
+                                           uint32_t count) const;
 
  private:
   static constexpr uint32_t n_max = 3;
 
-  /// Drafting is paid from a credit in tokens that every drawn token earns a little of; a wasted
-  /// draft costs 1, an accepted one earns 1. So text that never repeats pays at most the sum of
-  /// the levels' `earned_per_token` (2 %), and text that does repeats drafts to the limit.
-  struct Level {
-    float earned_per_token;
-    float credit;
-    uint32_t length;  ///< tokens to draft next; follows what was accepted
-  };
-
   std::array<NgramTable, n_max> tables_;
-  std::array<Level, n_max> levels_{Level{0.003f, 0.0f, 1}, Level{0.006f, 1.0f, 1},
-                                   Level{0.011f, 2.0f, 2}};
-  std::array<uint32_t, n_max> previous_{};  ///< end of the newest n-gram's last occurrence
+  std::vector<GuessOutcome> outcomes_;
   uint32_t fed_ = 0;
-  uint32_t proposed_by_ = 0;  ///< level of the last proposal
+  uint32_t from_ = 0;    ///< index of the token that is guessed next
+  uint32_t length_ = 0;  ///< grows while the guesses come true
 };
 
 }  // namespace troupe::engine

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "engine/drafter.hpp"
 #include "engine/engine.hpp"
-#include "engine/prompt_lookup.hpp"
 #include "engine/sampling.hpp"
 #include "engine/step_plan.hpp"
 #include "kv/block_name.hpp"
@@ -57,7 +57,7 @@ struct Sequence {
   ExternalBlocks external;
   uint32_t claims_begin = 0, claims_end = 0;  ///< blocks claimed for in-flight sharing
 
-  PromptLookup lookup;
+  Drafter drafter;
   std::vector<int32_t> drafted;  ///< drafts in the outstanding plan
 
   /// Set with state done: what the last delta says.

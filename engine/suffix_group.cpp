@@ -25,8 +25,7 @@ size_t slot_of(std::span<const int32_t> ngram, size_t num_slots) {
 
 /// Tokens at the end of `context` that also stand before `end` in `tokens`.
 uint32_t common_suffix(std::span<const int32_t> context, std::span<const int32_t> tokens) {
-  const size_t most =
-      std::min({context.size(), tokens.size(), size_t{limits::match_tokens_max}});
+  const size_t most = std::min({context.size(), tokens.size(), size_t{limits::match_tokens_max}});
   uint32_t length = 0;
   while (length < most &&
          context[context.size() - 1 - length] == tokens[tokens.size() - 1 - length]) {
@@ -48,9 +47,9 @@ SuffixGroup::Place SuffixGroup::newest_place(size_t anchor, std::span<const int3
 
 const SuffixGroup::Document* SuffixGroup::locate(Place place) const {
   if (documents_.empty() || place <= documents_.front().begin) return nullptr;
-  const auto after = std::upper_bound(
-      documents_.begin(), documents_.end(), place,
-      [](Place at, const Document& document) { return at <= document.begin; });
+  const auto after =
+      std::upper_bound(documents_.begin(), documents_.end(), place,
+                       [](Place at, const Document& document) { return at <= document.begin; });
   return &*std::prev(after);
 }
 
@@ -101,8 +100,8 @@ void SuffixGroup::drop_oldest() {
 size_t SuffixGroup::bytes() const {
   const size_t per_token = sizeof(int32_t) + anchors.size() * sizeof(Place);
   return sizeof(kv::BlockName) + sizeof(SuffixGroup) +
-         anchors.size() * slots_[0].size() * sizeof(Place) +
-         documents_.size() * sizeof(Document) + num_tokens_ * per_token;
+         anchors.size() * slots_[0].size() * sizeof(Place) + documents_.size() * sizeof(Document) +
+         num_tokens_ * per_token;
 }
 
 SuffixMatch SuffixGroup::find(std::span<const int32_t> context, uint32_t count_max) const {

@@ -46,10 +46,9 @@ void SuffixIndex::append(SuffixGroup& group, std::span<const int32_t> tokens) {
 
 void SuffixIndex::make_room() {
   while (bytes_ > bytes_max_ && !groups_.empty()) {
-    const auto largest =
-        std::max_element(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) {
-          return a.second.bytes() < b.second.bytes();
-        });
+    const auto largest = std::max_element(
+        groups_.begin(), groups_.end(),
+        [](const auto& a, const auto& b) { return a.second.bytes() < b.second.bytes(); });
     SuffixGroup& group = largest->second;
     bytes_ -= group.bytes();
     group.drop_oldest();
@@ -62,10 +61,9 @@ void SuffixIndex::make_room() {
 }
 
 void SuffixIndex::forget_silent_group() {
-  const auto silent =
-      std::min_element(groups_.begin(), groups_.end(), [](const auto& a, const auto& b) {
-        return a.second.newest() < b.second.newest();
-      });
+  const auto silent = std::min_element(
+      groups_.begin(), groups_.end(),
+      [](const auto& a, const auto& b) { return a.second.newest() < b.second.newest(); });
   bytes_ -= silent->second.bytes();
   groups_.erase(silent);
 }

@@ -15,20 +15,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/draft_limits.hpp"
 #include "kv/block_name.hpp"
 
 namespace troupe::engine {
-
-namespace limits {
-/// Newest tokens of a sequence that a look-up compares; a longer match counts as this long.
-inline constexpr uint32_t match_tokens_max = 32;
-/// Places that a look-up follows in one chain; older ones are not looked at.
-inline constexpr uint32_t match_places_max = 64;
-/// Groups of one index; the one that was silent for longest goes when there is one more.
-inline constexpr size_t index_groups_max = 4096;
-/// A stretch of this many tokens that is known word for word is not stored again.
-inline constexpr uint32_t known_tokens_min = 128;
-}  // namespace limits
 
 struct SuffixMatch {
   uint32_t length = 0;        ///< newest context tokens that were found; 0: nothing

@@ -14,7 +14,7 @@
 namespace troupe::launch {
 namespace {
 
-constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_DRAFT, v1::Manifest::ROLE_KV_STORE,
+constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_KV_STORE,
                                             v1::Manifest::ROLE_GATEWAY, v1::Manifest::ROLE_MONITOR};
 
 bool computes(const PlannedProcess& process) {
@@ -30,7 +30,7 @@ Status check_supported(const Manifest& manifest) {
                    concat(manifest.where(concat("roles[", i, "].run[", k, "]")), "role \"",
                           role_name(static_cast<v1::Manifest::Role>(process.run(k))),
                           "\" of process \"", process.name(), "\" is not built yet"),
-                   "directory, router, front, prefill and decode are");
+                   "directory, router, front, prefill, decode and draft are");
     }
     if (process.device() == v1::Manifest::DEVICE_GPU) {
       return error(Code::unsupported,
@@ -98,6 +98,7 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
       process.roles.push_back(role_name(static_cast<v1::Manifest::Role>(role)));
     }
     if (computes(process)) process.kv_bytes = spec.kv_memory_bytes();
+    if (process.plays("draft")) process.draft_bytes = spec.draft_memory_bytes();
     for (const auto& host : manifest.spec.hosts()) {
       if (host.name() != spec.host()) continue;
       process.address = host.address();

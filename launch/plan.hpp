@@ -21,7 +21,8 @@ struct PlannedProcess {
   std::string model;               ///< name in the manifest; empty if no role needs one
   std::string model_path;
   uint32_t threads = 1;
-  uint64_t kv_bytes = 0;  ///< 0 unless it prefills or decodes
+  uint64_t kv_bytes = 0;     ///< 0 unless it prefills or decodes
+  uint64_t draft_bytes = 0;  ///< 0 unless it drafts
   uint16_t port = 0;      ///< 0: a free one is chosen at start
 
   [[nodiscard]] bool plays(const std::string& role) const;

@@ -26,7 +26,7 @@ std::string manifest_text(const ClusterSetup& setup, const std::string& model_pa
     const std::string name = setup.decodes == 1 ? "decode" : "decode-" + std::to_string(i);
     text += "  - {name: " + name + ", run: [decode]" + memory;
   }
-  return text + setup.more + "\n";
+  return text + setup.roles_more + setup.more + "\n";
 }
 
 bool is_listening(uint16_t port) {

@@ -26,71 +26,68 @@ TEST_CASE("the table finds where an n-gram ended before, as a plain map does") {
 TEST_CASE("the longest match wins, the newest of equals") {
   PromptLookup lookup;
   const std::vector<int32_t> tokens = {1, 2, 3, 40, 41, 1, 2, 3, 50, 51, 9, 3, 60, 1, 2, 3};
-  REQUIRE(lookup.feed(tokens, 100));
-  CHECK(lookup.propose(tokens, 8) == std::vector<int32_t>{50, 51});
-  CHECK(lookup.propose(tokens, 1) == std::vector<int32_t>{50});
-  CHECK(lookup.propose(tokens, 0).empty());
+  REQUIRE(lookup.feed(tokens, 0, 100));
+  CHECK(lookup.length() == 3);
+  CHECK(lookup.guess(tokens, 2) == std::vector<int32_t>{50, 51});
+  CHECK(lookup.guess(tokens, 1) == std::vector<int32_t>{50});
+  CHECK(lookup.guess(tokens, 0).empty());
+}
+
+TEST_CASE("without a match there is no guess") {
+  PromptLookup lookup;
+  const std::vector<int32_t> tokens = {1, 2, 3, 4, 5};
+  REQUIRE(lookup.feed(tokens, 0, 100));
+  CHECK(lookup.length() == 0);
+  CHECK(lookup.guess(tokens, 5).empty());
+  CHECK(lookup.outcomes().empty());
 }
 
 TEST_CASE("a long prompt is indexed in parts") {
   PromptLookup lookup;
   const std::vector<int32_t> tokens = testing::sim_tokens(250, 1);
-  CHECK_FALSE(lookup.feed(tokens, 100));
-  CHECK_FALSE(lookup.feed(tokens, 100));
-  CHECK(lookup.feed(tokens, 100));
-  CHECK(lookup.feed(tokens, 0));
+  CHECK_FALSE(lookup.feed(tokens, 0, 100));
+  CHECK_FALSE(lookup.feed(tokens, 0, 100));
+  CHECK(lookup.feed(tokens, 0, 100));
+  CHECK(lookup.feed(tokens, 0, 0));
 }
 
-TEST_CASE("a loop is drafted to the limit once it proved true") {
+TEST_CASE("a run is followed past newer, shorter matches, and its length is the match's") {
+  // A text of 30 tokens, the end of it in another place, and the text again.
+  const std::vector<int32_t> text = testing::sim_tokens(30, 1, 1000);
+  std::vector<int32_t> tokens = text;
+  tokens.push_back(2000);
+  tokens.insert(tokens.end(), text.begin() + 17, text.begin() + 20);
+  tokens.insert(tokens.end(), {3000, 3001});
+  tokens.insert(tokens.end(), text.begin(), text.begin() + 20);
+  PromptLookup lookup;
+  REQUIRE(lookup.feed(tokens, 0, 1000));
+  CHECK(lookup.length() == 20);
+  CHECK(lookup.guess(tokens, 3) == std::vector<int32_t>(text.begin() + 20, text.begin() + 23));
+}
+
+TEST_CASE("a loop is guessed at full length") {
   PromptLookup lookup;
   std::vector<int32_t> tokens;
-  const auto next = [&] { return static_cast<int32_t>(tokens.size() % 3); };
-  uint32_t longest = 0;
-  for (int step = 0; step < 50; ++step) {
-    tokens.push_back(next());
-    REQUIRE(lookup.feed(tokens, 100));
-    const std::vector<int32_t> drafts = lookup.propose(tokens, 8);
-    longest = std::max(longest, static_cast<uint32_t>(drafts.size()));
-    for (const int32_t draft : drafts) {
-      REQUIRE(draft == next());
-      tokens.push_back(draft);
-    }
-    lookup.record(static_cast<uint32_t>(drafts.size()), static_cast<uint32_t>(drafts.size()));
-  }
-  CHECK(longest == 8);
-  CHECK(tokens.size() > 300);
+  for (int32_t i = 0; i < 7; ++i) tokens.push_back(i % 3);
+  REQUIRE(lookup.feed(tokens, 0, 100));
+  CHECK(lookup.guess(tokens, 8) == std::vector<int32_t>{1, 2, 0, 1, 2, 0, 1, 2});
 }
 
-TEST_CASE("drafts that never come true stop, but for 2 percent") {
+TEST_CASE("each drawn token says how the guess before it fared; a prompt says nothing") {
   PromptLookup lookup;
-  const std::vector<int32_t> text = testing::sim_tokens(5000, 3, 4);
-  std::vector<int32_t> tokens;
-  uint32_t drafted = 0;
-  for (const int32_t token : text) {
-    tokens.push_back(token);
-    REQUIRE(lookup.feed(tokens, 100));
-    const auto count = static_cast<uint32_t>(lookup.propose(tokens, 8).size());
-    lookup.record(count, 0);
-    drafted += count;
-  }
-  CHECK(drafted > 10);
-  CHECK(drafted <= 100 + 3);
-}
-
-TEST_CASE("drafting comes back after text without repetition") {
-  PromptLookup lookup;
-  std::vector<int32_t> tokens = testing::sim_tokens(2000, 3, 4);
-  REQUIRE(lookup.feed(tokens, 2000));
-  for (int i = 0; i < 500; ++i) {
-    lookup.record(static_cast<uint32_t>(lookup.propose(tokens, 8).size()), 0);
-  }
-  size_t proposed = 0;
-  for (int i = 0; i < 200; ++i) {
-    const auto count = static_cast<uint32_t>(lookup.propose(tokens, 8).size());
-    lookup.record(count, count);
-    proposed = std::max<size_t>(proposed, count);
-  }
-  CHECK(proposed == 8);
+  std::vector<int32_t> tokens = {5, 6, 7, 8, 5, 6, 7, 8};
+  const auto prompt = static_cast<uint32_t>(tokens.size());
+  REQUIRE(lookup.feed(tokens, prompt, 100));
+  CHECK(lookup.outcomes().empty());
+  CHECK(lookup.length() == 4);
+  tokens.insert(tokens.end(), {5, 9, 6});
+  REQUIRE(lookup.feed(tokens, prompt, 100));
+  // 5 was right, 9 was wrong, and before 6 there was no guess.
+  REQUIRE(lookup.outcomes().size() == 2);
+  CHECK(lookup.outcomes()[0].right);
+  CHECK(lookup.outcomes()[0].length == 4);
+  CHECK_FALSE(lookup.outcomes()[1].right);
+  CHECK(lookup.outcomes()[1].length == 5);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ SuffixMatch reference(const std::vector<Tokens>& documents, const Tokens& contex
 
 /// Half of the time what stands in a document somewhere, else anything.
 Tokens any_context(std::mt19937& random, const std::vector<Tokens>& documents, int32_t vocab) {
-  Tokens context = sim_tokens(random() % 5, random(), vocab);
+  Tokens context = sim_tokens(random() % 5, static_cast<uint32_t>(random()), vocab);
   const Tokens& document = documents[random() % documents.size()];
   const size_t from = random() % document.size();
   const size_t count = std::min<size_t>(random() % 50, document.size() - from);
@@ -64,7 +64,7 @@ TEST_CASE("finds what a search of all documents finds") {
     SuffixIndex index(plenty);
     std::vector<Tokens> documents;
     for (int i = 0; i < 30; ++i) {
-      documents.push_back(sim_tokens(2 + random() % 110, random(), vocab));
+      documents.push_back(sim_tokens(2 + random() % 110, static_cast<uint32_t>(random()), vocab));
       index.learn(group_of(1), documents.back());
       for (int k = 0; k < 10; ++k) {
         const Tokens context = any_context(random, documents, vocab);

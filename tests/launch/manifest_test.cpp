@@ -58,7 +58,7 @@ roles:
   - {name: work, host: two, run: [prefill, decode], model: b, threads: 8, kv_memory: 1.5GiB,
      count: 3, device: gpu}
   - {name: store, host: two, run: [kv_store, draft], store_memory: 4GiB, store_disk: 1TiB,
-     store_path: /var/lib/troupe}
+     store_path: /var/lib/troupe, draft_memory: 1GiB}
 endpoints:
   - {name: chat, model: b, kind: dedicated, workers: [work], tenants: [team], borrow: true}
 tenants:
@@ -85,6 +85,8 @@ security: {certificates_path: /etc/troupe, secret_path: /etc/troupe/secret}
   const v1::Manifest& spec = manifest->spec;
   CHECK(spec.roles(1).kv_memory_bytes() == 1536ull << 20);
   CHECK(spec.roles(2).run(0) == v1::Manifest::ROLE_KV_STORE);
+  CHECK(spec.roles(2).draft_memory_bytes() == 1u << 30);
+  CHECK(spec.roles(0).draft_memory_bytes() == 64u << 20);
   CHECK(spec.limits().drain_timeout_ms() == 86'400'000);
   CHECK(spec.limits().waiting_max() == 0);
   CHECK(spec.hosts(1).data_address() == "node-2.example.org");
@@ -95,8 +97,8 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
   const std::string all = head + roles;
   CHECK(failure(all + "    threds: 2\n") ==
         "x.yaml:9:5: unknown field \"threds\" in roles[0], expected name, run, host, model, "
-        "threads, kv_memory, port, count, device, store_memory, store_disk or store_path, did you "
-        "mean \"threads\"?");
+        "threads, kv_memory, port, count, device, store_memory, store_disk, store_path or "
+        "draft_memory, did you mean \"threads\"?");
   CHECK(failure(all + "    kv_memory: 512\n") ==
         "x.yaml:9:16: roles[0].kv_memory: \"512\" has no unit, expected an amount with its unit, "
         "such as 512MiB or 2GiB, did you mean \"512MiB\"?");

@@ -97,6 +97,20 @@ TEST_CASE("several hosts: one is planned for") {
   CHECK(plan->find("work")->is_here);
 }
 
+TEST_CASE("a draft actor runs in a process of its own or with others, with its memory") {
+  const auto plan = plan_of(
+      "roles:\n"
+      "  - {name: head, run: [directory, router, front, draft], draft_memory: 1MiB}\n"
+      "  - {name: work, run: [decode]}\n"
+      "  - {name: guess, run: [draft]}\n");
+  REQUIRE(plan.ok());
+  CHECK(plan->find("head")->draft_bytes == 1u << 20);
+  CHECK(plan->find("work")->draft_bytes == 0);
+  CHECK(plan->find("guess")->draft_bytes == 64u << 20);
+  CHECK(plan->find("guess")->kv_bytes == 0);
+  CHECK(plan->notes.empty());
+}
+
 TEST_CASE("the manifests that are shipped can be planned") {
   for (const char* name : {"quickstart", "single"}) {
     const std::string path = testing::source_folder() + "/deploy/" + name + ".yaml";

@@ -30,6 +30,7 @@ inline TinyLlamaOptions cluster_model() {
 struct ClusterSetup {
   std::string model_path;  ///< empty: cluster_model()
   std::string head_extra;  ///< fields of the head's role, e.g. ", port: 4000"
+  std::string roles_more;  ///< further entries of roles, e.g. "  - {name: d, run: [draft]}\n"
   std::string more;        ///< further top-level fields, e.g. "transport: {shared_memory: false}"
   std::string kv_memory = "32MiB";
   int decodes = 1;

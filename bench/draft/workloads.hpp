@@ -1,0 +1,54 @@
+// What the draft benchmark generates: an agent that has a file edited again and again, and text
+// that does not repeat. Both are functions of the round, so that every mode does the same work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/concat.hpp"
+
+namespace troupe::bench {
+
+/// A small source file; which names and numbers it holds is a function of `round`.
+inline std::string source_file(uint32_t round) {
+  static const char* const nouns[] = {"order",  "invoice", "parcel", "ticket", "account", "report",
+                                      "sensor", "vehicle", "recipe", "lesson", "garden",  "letter"};
+  static const char* const verbs[] = {"load",  "check", "count", "merge",
+                                      "print", "store", "close", "split"};
+  std::string text =
+      concat("# ", nouns[round % 12], "s.py: keeps the ", nouns[round % 12], "s\n\n");
+  for (uint32_t i = 0; i < 6; ++i) {
+    const uint32_t pick = round * 7 + i * 5;
+    const std::string noun = nouns[(pick + i) % 12];
+    const std::string verb = verbs[pick % 8];
+    text += concat("def ", verb, "_", noun, "(", noun, ", limit=", 10 + pick % 90, "):\n");
+    text += concat("    if ", noun, " is None:\n        return ", pick % 10, "\n");
+    text += concat("    total = ", noun, ".size * ", 2 + pick % 7, "\n");
+    text += concat("    return min(total, limit)\n\n");
+  }
+  return text;
+}
+
+/// One turn of the agent: the file as it is, an edit, and the beginning of the file to be written.
+inline std::string edit_prompt(const std::string& file, uint32_t turn) {
+  return concat("Here is the file:\n```python\n", file, "```\n\nThe limit was raised by ", turn + 1,
+                " in it. The whole file after the change:\n```python\n");
+}
+
+/// Beginnings of texts that go on without repeating anything.
+inline std::string story_prompt(uint32_t round, uint32_t turn) {
+  static const char* const beginnings[] = {
+      "On the third morning of the voyage the captain",
+      "The history of glass begins with",
+      "My grandmother never spoke about the war, but",
+      "In the valley behind the old mill there lived",
+      "Most people believe that bees",
+      "The committee met on Tuesday to discuss",
+      "When the power came back, the first thing she saw",
+      "A good bread needs four things:",
+  };
+  return beginnings[(round * 3 + turn) % 8];
+}
+
+}  // namespace troupe::bench

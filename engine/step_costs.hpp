@@ -2,6 +2,7 @@
 // weights are read once) and a part per token. Drafts pay while the second is small.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace troupe::engine {
@@ -20,10 +21,18 @@ class StepCosts {
  private:
   void fit();
 
-  /// Until steps of several sizes were seen. Too low costs a draft, too high would never try one.
-  double share_ = 0.4;
-  /// Sums over the steps, where old ones count for less.
-  double weight_ = 0, x_ = 0, y_ = 0, xx_ = 0, xy_ = 0;
+  /// Larger steps cost by other laws (a kernel takes over, attention grows).
+  static constexpr uint32_t tokens_max = 64;
+  /// Until steps of several sizes were seen, and again when the last is long ago. Too low costs a
+  /// draft now and then, too high would never try one.
+  static constexpr double assumed_share = 0.3;
+
+  struct Size {
+    double us = 0;  ///< what such a step takes when nothing interrupts it
+    double weight = 0;
+  };
+  std::array<Size, tokens_max + 1> sizes_{};
+  double share_ = assumed_share;
 };
 
 }  // namespace troupe::engine

@@ -30,10 +30,24 @@ inline std::string source_file(uint32_t round) {
   return text;
 }
 
-/// One turn of the agent: the file as it is, an edit, and the beginning of the file to be written.
-inline std::string edit_prompt(const std::string& file, uint32_t turn) {
-  return concat("Here is the file:\n```python\n", file, "```\n\nThe limit was raised by ", turn + 1,
-                " in it. The whole file after the change:\n```python\n");
+/// The file with the limit of function `which` changed: the edit of one turn.
+inline std::string edited(std::string file, uint32_t which, uint32_t limit) {
+  size_t at = 0;
+  for (uint32_t i = 0; i <= which % 6; ++i) {
+    const size_t next = file.find("limit=", at);
+    if (next == std::string::npos) return file;
+    at = next + 6;
+  }
+  return file.replace(at, file.find(')', at) - at, std::to_string(limit));
+}
+
+/// What the agent sees before it writes a version of the file: the versions before it.
+inline std::string edit_prompt(const std::vector<std::string>& versions) {
+  std::string text;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    text += concat("Version ", i + 1, " of the file:\n```python\n", versions[i], "```\n\n");
+  }
+  return concat(text, "Version ", versions.size() + 1, " of the file:\n```python\n");
 }
 
 /// Beginnings of texts that go on without repeating anything.

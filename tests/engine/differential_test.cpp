@@ -13,7 +13,8 @@ void run_one(uint32_t seed) {
   CAPTURE(seed);
   SimMix setup(seed, {});
   const SimOptions options{.vocab_size = setup.any({8u, 40u, 300u}),
-                           .memory_tokens = setup.any({0u, 1u, 2u})};
+                           .memory_tokens = setup.any({0u, 1u, 2u}),
+                           .us_per_step = setup.any({0, 10})};
   const EngineLimits limits{.running_max = setup.any({1u, 3u, 256u}),
                             .chunk_tokens = setup.any({1u, 7u, 16u, 64u, 100u, 256u}),
                             .step_tokens_max = setup.any({1u, 2u, 13u, 64u, 300u}),

@@ -40,14 +40,14 @@ StepCosts costs_of(double fixed_us, double token_us, uint32_t seed = 1, int nois
 }
 
 TEST_CASE("the cost of a token more is learned from the steps") {
-  CHECK(costs_of(8000, 2000).share() == doctest::Approx(0.2).epsilon(0.02));
-  CHECK(costs_of(1000, 9000).share() == doctest::Approx(0.9).epsilon(0.02));
-  CHECK(costs_of(8000, 2000).of(6) == doctest::Approx(2.0).epsilon(0.02));
+  CHECK(costs_of(8000, 2000).share() == doctest::Approx(0.2).epsilon(0.05));
+  CHECK(costs_of(1000, 9000).share() == doctest::Approx(0.9).epsilon(0.05));
+  CHECK(costs_of(8000, 2000).of(6) == doctest::Approx(2.0).epsilon(0.05));
 }
 
 TEST_CASE("interrupted steps change little of what is known") {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
-    CHECK(costs_of(8000, 2000, seed, 3).share() == doctest::Approx(0.2).epsilon(0.4));
+    CHECK(costs_of(8000, 2000, seed, 10).share() == doctest::Approx(0.2).epsilon(0.5));
   }
 }
 
@@ -58,6 +58,16 @@ TEST_CASE("without steps of several sizes nothing is concluded") {
   for (int i = 0; i < 100; ++i) costs.record(5, 0);
   for (int i = 0; i < 100; ++i) costs.record(5000, 100);
   CHECK(costs.share() == before);
+}
+
+TEST_CASE("a bad moment is forgotten, so that drafts are tried again") {
+  StepCosts costs;
+  for (int i = 0; i < 50; ++i) costs.record(1, 10'000);
+  const double before = costs.share();
+  for (int i = 0; i < 5; ++i) costs.record(9, 300'000);
+  CHECK(costs.share() > 0.7);
+  for (int i = 0; i < 2000; ++i) costs.record(1, 10'000);
+  CHECK(costs.share() == doctest::Approx(before).epsilon(0.1));
 }
 
 TEST_CASE("drafts are chosen as tokens per time is largest") {
@@ -77,8 +87,8 @@ TEST_CASE("drafts are chosen as tokens per time is largest") {
 }
 
 TEST_CASE("where each token costs a whole step nothing is drafted") {
-  const std::vector<float> sure(16, 1.0f);
-  CHECK(choose_draft_count(sure, {}, costs_of(1, 10000)).count == 0);
+  const std::vector<float> likely(16, 0.95f);
+  CHECK(choose_draft_count(likely, {}, costs_of(1, 10000)).count == 0);
 }
 
 TEST_CASE("a step that is busy with others needs better chances") {

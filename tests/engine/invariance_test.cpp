@@ -94,7 +94,7 @@ TEST_CASE("generated blocks are reused by the next turn of a conversation") {
 
 TEST_CASE("drafts change the speed, never the text") {
   // Two tokens of memory and few tokens to choose from: text that soon goes round in circles.
-  const SimOptions repetitive{.vocab_size = 12, .memory_tokens = 2};
+  const SimOptions repetitive{.vocab_size = 12, .memory_tokens = 2, .us_per_step = 20};
   SequenceSpec spec = sim_spec(sim_tokens(50, 1, 12), 400, 3, 0.0f);
   spec.sampling.frequency_penalty = 0.001f;
   for (const float temperature : {0.0f, 1.0f}) {

@@ -81,7 +81,8 @@ void run_one(Mode& mode, const std::string& prompt, uint32_t max_tokens, float t
   request.sampling.max_tokens = max_tokens;
   request.sampling.temperature = temperature;
   request.sampling.seed = 11;
-  request.sampling.ignore_eos = true;
+  request.sampling.ignore_eos = temperature > 0;
+  if (temperature == 0) request.stop = {"```"};
   request.has_seed = true;
   request.drafts = mode.drafts;
   const double cpu_start = cpu_seconds();
@@ -99,16 +100,15 @@ void run_one(Mode& mode, const std::string& prompt, uint32_t max_tokens, float t
   measured.texts.push_back(choice.text);
 }
 
-/// The agent: each turn gives the file as the model last wrote it and has it written again.
+/// The agent: it sees the versions of a file and writes the next one, again and again.
 Measured run_edits(Mode& mode, uint32_t round) {
-  constexpr uint32_t turns = 3, tokens = 320;
+  constexpr uint32_t turns = 3, tokens = 400;
   Measured measured;
-  std::string file = bench::source_file(round);
+  std::vector<std::string> versions = {bench::source_file(round)};
+  versions.push_back(bench::edited(versions[0], round, 99));
   for (uint32_t turn = 0; turn < turns; ++turn) {
-    run_one(mode, bench::edit_prompt(file, turn), tokens, 0.0f, measured);
-    const std::string& written = measured.texts.back();
-    const size_t end = written.find("```");
-    if (end != std::string::npos && end > file.size() / 2) file = written.substr(0, end);
+    run_one(mode, bench::edit_prompt(versions), tokens, 0.0f, measured);
+    versions.push_back(measured.texts.back());
   }
   return measured;
 }

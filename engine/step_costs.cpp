@@ -13,7 +13,7 @@ constexpr double weight_max = 20;
 /// estimate moves it much, one above it a little, and one far above it counts as twice as long.
 constexpr double rate_down = 0.3, rate_up = 0.05, outlier = 2.0;
 /// Observations that the assumed share counts for.
-constexpr double assumed_weight = 2;
+constexpr double assumed_observations = 2;
 constexpr double share_min = 0.02, share_max = 1.0;
 }  // namespace
 
@@ -51,7 +51,8 @@ void StepCosts::fit() {
   const double slope = (xy / weight - mean_x * mean_y) / variance;
   const double one = mean_y - slope * (mean_x - 1.0);
   const double seen = one <= 0 ? share_max : std::clamp(slope / one, share_min, share_max);
-  share_ = (seen * evidence + assumed_share * assumed_weight) / (evidence + assumed_weight);
+  share_ =
+      (seen * evidence + assumed_share * assumed_observations) / (evidence + assumed_observations);
 }
 
 }  // namespace troupe::engine

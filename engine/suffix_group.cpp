@@ -8,7 +8,7 @@ namespace troupe::engine {
 
 namespace {
 
-constexpr size_t slots_min = 64;
+constexpr size_t group_slots_min = 64;
 /// Places are renumbered before they could overflow.
 constexpr uint32_t place_max = uint32_t{1} << 31;
 /// Places that are looked at to find known stretches: the newest copies suffice.
@@ -82,7 +82,7 @@ void SuffixGroup::rebuild(size_t num_slots) {
 
 void SuffixGroup::append(std::span<const int32_t> tokens, uint64_t number) {
   num_tokens_ += tokens.size();
-  const size_t wanted = std::bit_ceil(std::max(slots_min, num_tokens_));
+  const size_t wanted = std::bit_ceil(std::max(group_slots_min, num_tokens_));
   if (wanted > slots_[0].size() || end_ > place_max - tokens.size()) rebuild(wanted);
   documents_.push_back({end_, number, {tokens.begin(), tokens.end()}, {}});
   link(documents_.back());
@@ -92,8 +92,8 @@ void SuffixGroup::append(std::span<const int32_t> tokens, uint64_t number) {
 void SuffixGroup::drop_oldest() {
   num_tokens_ -= documents_.front().tokens.size();
   documents_.pop_front();
-  if (slots_[0].size() > slots_min && num_tokens_ < slots_[0].size() / 8) {
-    rebuild(std::bit_ceil(std::max(slots_min, 2 * num_tokens_)));
+  if (slots_[0].size() > group_slots_min && num_tokens_ < slots_[0].size() / 8) {
+    rebuild(std::bit_ceil(std::max(group_slots_min, 2 * num_tokens_)));
   }
 }
 

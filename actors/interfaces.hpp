@@ -54,8 +54,8 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<v1::Cancel>, caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
     caf::reacts_to<v1::Members>, caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
-/// Knows what was said before: proposes what comes next. A lesson is answered so that a worker sends
-/// one at a time.
+/// Knows what was said before: proposes what comes next. A lesson is answered so that a worker can
+/// send one at a time.
 using DraftActor = caf::typed_actor<caf::replies_to<v1::Propose>::with<v1::Proposal>,
                                     caf::replies_to<v1::Lesson>::with<v1::LessonReply>,
                                     caf::reacts_to<v1::Feedback>>;

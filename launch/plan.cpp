@@ -14,8 +14,8 @@
 namespace troupe::launch {
 namespace {
 
-constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_KV_STORE,
-                                            v1::Manifest::ROLE_GATEWAY, v1::Manifest::ROLE_MONITOR};
+constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_KV_STORE, v1::Manifest::ROLE_GATEWAY,
+                                            v1::Manifest::ROLE_MONITOR};
 
 bool computes(const PlannedProcess& process) {
   return process.plays("prefill") || process.plays("decode");

@@ -123,7 +123,7 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
         "prefill, decode, draft, kv_store, gateway or monitor, did you mean \"decode\"?");
   CHECK(failure(head) ==
         "x.yaml:1:1: the manifest has no \"roles\", expected one: fields name, run, host, model "
-        "and 8 more");
+        "and 9 more");
   CHECK(failure("version: 2\n" + all.substr(11)) ==
         "x.yaml:1:10: version: \"2\" is out of range, expected 1");
   CHECK(failure(all + "    model: n\n") ==

@@ -188,6 +188,26 @@ std::vector<WorkerMatch> ClusterIndex::match(std::span<const BlockName> names) c
   return matches;
 }
 
+std::vector<bool> ClusterIndex::held(const std::string& worker,
+                                     std::span<const BlockName> names) const {
+  std::vector<bool> bits(names.size(), false);
+  const auto slot = slots_by_worker_.find(worker);
+  if (slot == slots_by_worker_.end() || workers_[slot->second].residences == 0) return bits;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto head = heads_.find(names[i]);
+    if (head == heads_.end()) continue;
+    for (uint32_t at = head->second; at != no_cell && !bits[i]; at = cells_[at].next) {
+      bits[i] = cells_[at].slot == slot->second;
+    }
+  }
+  return bits;
+}
+
+size_t ClusterIndex::num_blocks_of(const std::string& worker) const {
+  const auto slot = slots_by_worker_.find(worker);
+  return slot == slots_by_worker_.end() ? 0 : workers_[slot->second].residences;
+}
+
 std::optional<uint64_t> ClusterIndex::last_number(const std::string& worker) const {
   const auto found = slots_by_worker_.find(worker);
   if (found == slots_by_worker_.end()) return std::nullopt;

@@ -68,12 +68,18 @@ class ClusterIndex {
   /// first, then by name.
   [[nodiscard]] std::vector<WorkerMatch> match(std::span<const BlockName> names) const;
 
+  /// Which of the blocks one worker (or store) holds, in whatever tier; a bit each, in order.
+  [[nodiscard]] std::vector<bool> held(const std::string& worker,
+                                       std::span<const BlockName> names) const;
+
   /// Number of the last event taken in from the worker; nothing if it is unknown.
   [[nodiscard]] std::optional<uint64_t> last_number(const std::string& worker) const;
   [[nodiscard]] size_t num_workers() const { return slots_by_worker_.size(); }
   /// Different blocks, and (block, worker) pairs.
   [[nodiscard]] size_t num_blocks() const { return heads_.size(); }
   [[nodiscard]] size_t num_residences() const { return cells_.size() - free_cells_.size(); }
+  /// Blocks of one worker; 0 if it is unknown.
+  [[nodiscard]] size_t num_blocks_of(const std::string& worker) const;
 
  private:
   // 8 bytes a (block, worker) pair, chained from `heads_`: the common block has one holder, a hot

@@ -87,6 +87,12 @@ std::optional<IndexedBlock> LocalIndex::find(const BlockName& name) const {
   return found->second.block;
 }
 
+std::optional<BlockName> LocalIndex::parent(const BlockName& name) const {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || !found->second.present()) return std::nullopt;
+  return found->second.parent->name;
+}
+
 IndexedBlock LocalIndex::insert(const BlockName& name, const BlockName& parent_name, PageId page) {
   if (name == parent_name) defect("a block can't be its own parent");
   if (by_page_.at(page) != nullptr && by_page_[page]->name != name) {

@@ -36,6 +36,9 @@ class LocalIndex final : private PoolWatcher {
   /// The block, without adding a reference or touching its age.
   [[nodiscard]] std::optional<IndexedBlock> find(const BlockName& name) const;
 
+  /// The name that an indexed block follows in its chain (the root's for the first one).
+  [[nodiscard]] std::optional<BlockName> parent(const BlockName& name) const;
+
   /// Indexes a full page under `name`; the index adds its own reference and takes the checksum.
   /// Returns the entry that is indexed: an earlier page of the same name stays (the caller may
   /// switch to it and release its own). The page must not be indexed under another name.

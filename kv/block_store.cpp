@@ -1,0 +1,212 @@
+#include "kv/block_store.hpp"
+
+#include <algorithm>
+
+#include "base/defect.hpp"
+
+namespace troupe::kv {
+namespace {
+
+// Blocks of the newcomer's priority that are looked at for one that may go.
+constexpr int victims_max = 8;
+// A block may go for one that was seen so many times less: every conversation begins with blocks
+// that were never seen, so only what is asked for again and again is kept from them.
+constexpr uint32_t seen_margin = 1;
+
+size_t pages_in(const Region& region, size_t block_bytes) {
+  return block_bytes == 0 ? 0 : std::min<size_t>(region.bytes / block_bytes, no_page - 1);
+}
+
+}  // namespace
+
+BlockStore::BlockStore(Region region, size_t block_bytes, EventLog& events, Tier tier)
+    : region_(std::move(region)),
+      block_bytes_(block_bytes),
+      events_(events),
+      tier_(tier),
+      slots_(pages_in(region_, block_bytes)),
+      table_(slots_.size()),
+      seen_(slots_.size()) {
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].newer = i + 1 < slots_.size() ? i + 1 : no_page;
+  }
+  first_free_ = slots_.empty() ? no_page : 0;
+  stats_.total = stats_.free = num_pages();
+}
+
+BlockStore::Answer BlockStore::offer(const OfferedBlock& offered) {
+  OfferedBlock block = offered;
+  block.priority = std::min<uint8_t>(block.priority, num_priorities - 1);
+  seen_.see(block.name);
+  if (const uint32_t slot = find(block.name); slot != no_page) {
+    const bool held = slots_[slot].state == State::held;
+    if (held) touch(slot);
+    return {held ? Verdict::held : Verdict::arriving, no_page};
+  }
+  if (first_free_ == no_page && !evict_for(block)) {
+    ++stats_.refused;
+    return {Verdict::refused, no_page};
+  }
+  return {Verdict::wanted, take_free_slot(block)};
+}
+
+uint32_t BlockStore::take_free_slot(const OfferedBlock& block) {
+  const uint32_t index = first_free_;
+  Slot& slot = slots_[index];
+  first_free_ = slot.newer;
+  slot = Slot();
+  slot.name = block.name;
+  slot.checksum = block.checksum;
+  slot.priority = block.priority;
+  slot.state = State::arriving;
+  // A parent is always older than its children, so there are no circles, whatever is offered.
+  if (const uint32_t parent = find(block.parent); parent != no_page) {
+    if (evictable(slots_[parent])) unlink(parent);
+    slot.parent = parent;
+    ++slots_[parent].children;
+    slots_[parent].used = false;
+  }
+  table_.insert(block.name, index);
+  --stats_.free;
+  ++stats_.arriving;
+  return index;
+}
+
+bool BlockStore::evict_for(const OfferedBlock& block) {
+  // The newcomer's own parent must not go for it.
+  const uint32_t parent = find(block.parent);
+  for (uint8_t priority = 0; priority < block.priority; ++priority) {
+    const List& list = lists_[priority];
+    uint32_t victim = list.oldest;
+    if (victim == parent && victim != no_page) victim = slots_[victim].newer;
+    if (victim == no_page) continue;
+    evict(victim);
+    return true;
+  }
+  const uint32_t newcomer_seen = seen_.seen(block.name);
+  for (int looked = 0; looked < victims_max; ++looked) {
+    const uint32_t victim = lists_[block.priority].oldest;
+    if (victim == no_page) return false;
+    if (victim != parent && seen_.seen(slots_[victim].name) <= newcomer_seen + seen_margin) {
+      evict(victim);
+      return true;
+    }
+    unlink(victim);
+    link_newest(victim);
+  }
+  return false;
+}
+
+void BlockStore::evict(uint32_t slot) {
+  ++stats_.evicted;
+  --stats_.held;
+  events_.append(false, tier_, slots_[slot].name);
+  unlink(slot);
+  release(slot);
+}
+
+void BlockStore::release(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (slot.state != State::doomed) table_.erase(slot.name, name_of());
+  leave_parent(slot);
+  if (slot.children > 0) {
+    // Rare: only a block that did not arrive or was damaged goes before its children.
+    for (Slot& other : slots_) {
+      if (other.state != State::free && other.parent == index) other.parent = no_page;
+    }
+  }
+  slot = Slot();
+  slot.newer = first_free_;
+  first_free_ = index;
+  ++stats_.free;
+}
+
+void BlockStore::leave_parent(Slot& slot) {
+  if (slot.parent == no_page) return;
+  const uint32_t parent = slot.parent;
+  slot.parent = no_page;
+  --slots_[parent].children;
+  if (!evictable(slots_[parent])) return;
+  // With its last child gone a beginning that nobody used by itself is next.
+  if (slots_[parent].used) {
+    link_newest(parent);
+  } else {
+    link_oldest(parent);
+  }
+}
+
+void BlockStore::arrived(PageId page) {
+  if (page >= slots_.size() || slots_[page].state != State::arriving) {
+    defect("a block arrived in a page that was not set aside");
+  }
+  Slot& slot = slots_[page];
+  slot.state = State::held;
+  --stats_.arriving;
+  ++stats_.held;
+  ++stats_.stored;
+  if (evictable(slot)) link_newest(page);
+  events_.append(true, tier_, slot.name);
+}
+
+void BlockStore::lost(PageId page) {
+  if (page >= slots_.size() || slots_[page].state != State::arriving) {
+    defect("a block was lost that was not on its way");
+  }
+  --stats_.arriving;
+  ++stats_.lost;
+  release(page);
+}
+
+bool BlockStore::contains(const BlockName& name) const {
+  const uint32_t slot = find(name);
+  return slot != no_page && slots_[slot].state == State::held;
+}
+
+std::vector<BlockName> BlockStore::names() const {
+  std::vector<BlockName> names;
+  names.reserve(stats_.held);
+  for (const Slot& slot : slots_) {
+    if (slot.state == State::held) names.push_back(slot.name);
+  }
+  return names;
+}
+
+BlockStoreStats BlockStore::stats() const {
+  return stats_;
+}
+
+void BlockStore::link_newest(uint32_t index) {
+  Slot& slot = slots_[index];
+  List& list = lists_[slot.priority];
+  slot.older = list.newest;
+  slot.newer = no_page;
+  (list.newest == no_page ? list.oldest : slots_[list.newest].newer) = index;
+  list.newest = index;
+}
+
+void BlockStore::link_oldest(uint32_t index) {
+  Slot& slot = slots_[index];
+  List& list = lists_[slot.priority];
+  slot.older = no_page;
+  slot.newer = list.oldest;
+  (list.oldest == no_page ? list.newest : slots_[list.oldest].older) = index;
+  list.oldest = index;
+}
+
+void BlockStore::unlink(uint32_t index) {
+  Slot& slot = slots_[index];
+  List& list = lists_[slot.priority];
+  (slot.older == no_page ? list.oldest : slots_[slot.older].newer) = slot.newer;
+  (slot.newer == no_page ? list.newest : slots_[slot.newer].older) = slot.older;
+  slot.older = slot.newer = no_page;
+}
+
+void BlockStore::touch(uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.used = true;
+  if (!evictable(slot)) return;
+  unlink(index);
+  link_newest(index);
+}
+
+}  // namespace troupe::kv

@@ -1,0 +1,64 @@
+// Block name -> slot number in 8 to 16 bytes a slot: open addressing with linear probing. The names
+// lie in the slots themselves, so the table asks for them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "kv/block_name.hpp"
+
+namespace troupe::kv {
+
+class SlotTable {
+ public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  /// Room for `slots` names; never more than half full.
+  explicit SlotTable(size_t slots) : cells_(std::bit_ceil(slots * 2 + 2), none) {}
+
+  /// The slot of the name, or none. `name_of(slot)` gives the name that lies in a slot.
+  template <class NameOf>
+  [[nodiscard]] uint32_t find(const BlockName& name, const NameOf& name_of) const {
+    for (size_t at = home(name);; at = next(at)) {
+      if (cells_[at] == none || name_of(cells_[at]) == name) return cells_[at];
+    }
+  }
+
+  /// The name must not be there yet.
+  void insert(const BlockName& name, uint32_t slot) {
+    size_t at = home(name);
+    while (cells_[at] != none) at = next(at);
+    cells_[at] = slot;
+  }
+
+  /// Takes the name out, if it is there, and closes the gap so that no marker is left.
+  template <class NameOf>
+  void erase(const BlockName& name, const NameOf& name_of) {
+    size_t gap = home(name);
+    while (cells_[gap] != none && name_of(cells_[gap]) != name) gap = next(gap);
+    if (cells_[gap] == none) return;
+    for (size_t at = next(gap); cells_[at] != none; at = next(at)) {
+      // A name may fill the gap unless its home lies behind the gap.
+      const size_t from_home = distance(home(name_of(cells_[at])), at);
+      if (from_home < distance(gap, at)) continue;
+      cells_[gap] = cells_[at];
+      gap = at;
+    }
+    cells_[gap] = none;
+  }
+
+  [[nodiscard]] size_t bytes() const { return cells_.size() * sizeof cells_[0]; }
+
+ private:
+  [[nodiscard]] size_t mask() const { return cells_.size() - 1; }
+  [[nodiscard]] size_t home(const BlockName& name) const {
+    return (BlockNameHash{}(name)*0x9E3779B97F4A7C15u >> 20) & mask();
+  }
+  [[nodiscard]] size_t next(size_t at) const { return (at + 1) & mask(); }
+  [[nodiscard]] size_t distance(size_t from, size_t to) const { return (to - from) & mask(); }
+
+  std::vector<uint32_t> cells_;
+};
+
+}  // namespace troupe::kv

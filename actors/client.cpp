@@ -82,6 +82,19 @@ Result<GenerateResult> Client::generate_and_wait(GenerateRequest request,
   return future.get();
 }
 
+Result<uint32_t> Client::drain(const std::string& node, std::chrono::milliseconds timeout) {
+  auto promise = std::make_shared<std::promise<Result<uint32_t>>>();
+  auto future = promise->get_future();
+  impl_->post([core = impl_->core, promise, node] {
+    (*core)->drain(node, [promise](Result<uint32_t> left) { promise->set_value(std::move(left)); });
+  });
+  if (future.wait_for(timeout) != std::future_status::ready) {
+    return error(Code::timeout,
+                 concat("node ", node, " did not answer within ", timeout.count(), " ms"));
+  }
+  return future.get();
+}
+
 Result<ClusterView> Client::view(std::chrono::milliseconds timeout) {
   auto promise = std::make_shared<std::promise<Result<ClusterView>>>();
   auto future = promise->get_future();

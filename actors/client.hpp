@@ -131,6 +131,10 @@ class Client {
   /// Runs one request to its end. on_delta may be empty.
   Result<GenerateResult> generate_and_wait(GenerateRequest request,
                                            std::function<void(const ClientDelta&)> on_delta = {});
+  /// The node's worker takes nothing new from now on; what runs there moves to other workers or
+  /// ends. Returns at once: how many requests and sessions it still has. Errors: not_found (no such
+  /// node), failed_precondition (it runs no worker), timeout.
+  Result<uint32_t> drain(const std::string& node, std::chrono::milliseconds timeout);
   /// Who is there and what the router knows, or why the cluster did not answer in time.
   Result<ClusterView> view(std::chrono::milliseconds timeout);
 

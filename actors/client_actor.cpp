@@ -14,6 +14,7 @@ ClientCore::ClientCore(ClientActor::pointer self, ClientSetup setup)
 void ClientCore::take_members(const v1::Members& members) {
   directory_heard_us_ = now_us();
   members_ = members;
+  if (members_.closing()) end_all(going_down());
 }
 
 bool ClientCore::cluster_is_gone() const {
@@ -25,6 +26,11 @@ Error ClientCore::gone() const {
                concat("the directory of cluster ", setup_.caller.cluster, " has not answered for ",
                       limits::directory_silence_us / 1'000'000, " s"),
                "was the cluster stopped? troupe status shows what runs");
+}
+
+Error ClientCore::going_down() const {
+  return error(Code::unavailable, concat("cluster ", setup_.caller.cluster, " is going down"),
+               "ask again when it is up");
 }
 
 const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
@@ -87,6 +93,8 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
     v1::DeltasAck ack;
     ack.set_number(deltas.number());
     self_->send(caf::actor_cast<DecodeActor>(sender), ack);
+    const auto waited_for = heard_.find(sender);
+    if (waited_for != heard_.end()) waited_for->second = now_us();
   }
   for (const v1::Delta& delta : deltas.deltas()) {
     const auto found = requests_.find(delta.request_id());
@@ -104,48 +112,54 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
         request.first_token_us = request.last_token_us;
         update_booking(request.placement, false);
       }
+      // What prefill held for us was read, or is not wanted any more.
+      drop_prefill(request);
       request.give_up_us = 0;
     }
     const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty();
     if (news && request.handlers.on_delta) request.handlers.on_delta(accepted.delta);
+    if (accepted.closing) {
+      finish_booking(request.placement);
+      end(request.id, going_down());
+      continue;
+    }
     if (accepted.failure) {
       // What another worker could do is tried there; what is wrong with the request is not.
       const bool elsewhere = accepted.failure->code == Code::unavailable;
       if (elsewhere) {
-        request.excluded.push_back(request.placement.decode().incarnation());
+        exclude(request);
         retry(request, *accepted.failure);
       } else {
         finish_booking(request.placement);
-        drop_worker(request);
+        drop_workers(request);
         end(request.id, *accepted.failure);
       }
       continue;
     }
     if (accepted.choice_finished && request.resume.all_finished()) {
       finish_booking(request.placement);
+      drop_prefill(request);
       end(request.id, result_of(request));
     }
   }
 }
 
 void ClientCore::on_down(const caf::actor_addr& who) {
-  std::vector<uint64_t> lost;
-  for (auto& [id, request] : requests_) {
-    if (request.decode && request.decode == who) lost.push_back(id);
-  }
-  for (uint64_t id : lost) {
-    ClientRequest& request = requests_[id];
-    request.decode = nullptr;
-    request.excluded.push_back(request.placement.decode().incarnation());
-    retry(request, error(Code::unavailable,
-                         concat("decode worker ", request.placement.decode().name(), " is gone")));
-  }
   if (router_ && router_ == who) router_ = nullptr;
+  for (auto& [id, request] : requests_) {
+    if (request.prefill && request.prefill == who) request.prefill = nullptr;
+    if (!request.decode || !(request.decode == who)) continue;
+    const caf::strong_actor_ptr gone = request.decode;
+    lose_worker(gone, "is gone");
+    return;
+  }
 }
 
 void ClientCore::on_tick() {
   refresh_members();
   parts_.expire(now_us());
+  watch_workers();
+  end_late_requests();
 }
 
 void ClientCore::update_booking(const v1::Placement& placement, bool done) {
@@ -160,12 +174,12 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
   GenerateResult result;
   result.choices = request.resume.choices();
   const v1::PreparedRequest& prepared = request.resume.prepared();
-  const v1::ChoiceStats& stats = request.resume.stats();
+  const v1::ChoiceStats stats = request.resume.stats();
   result.seed = prepared.sampling().seed();
   result.prompt_tokens = static_cast<uint32_t>(prepared.prompt_size());
   result.cached_tokens = stats.cached_tokens();
   // Only what really came from there counts.
-  if (stats.blocks_moved() > 0) result.prefill_worker = request.placement.prefill().name();
+  if (stats.blocks_moved() > 0) result.prefill_worker = request.prefill_name;
   result.decode_worker = request.placement.decode().name();
   result.blocks_moved = stats.blocks_moved();
   result.bytes_moved = stats.bytes_moved();

@@ -9,6 +9,7 @@
 
 #include "actors/client.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/parts_sender.hpp"
 #include "actors/peer_parts.hpp"
 #include "actors/resolve.hpp"
 #include "actors/resume_point.hpp"
@@ -30,8 +31,11 @@ struct ClientRequest {
   GenerateHandlers handlers;
   ResumePoint resume;
   v1::Placement placement;
-  std::vector<uint64_t> excluded;  ///< incarnations that failed this request
-  caf::strong_actor_ptr decode;    ///< empty until started
+  std::map<uint64_t, TimeUs> excluded;  ///< incarnations that failed this request -> until when
+  caf::strong_actor_ptr decode;         ///< empty until started
+  caf::strong_actor_ptr prefill;        ///< while it may hold something for this request
+  std::shared_ptr<PartsTransfer> start_parts, prefill_parts;  ///< under way
+  std::string prefill_name;                                   ///< the last one that was asked
   uint64_t session = 0;
   uint32_t attempts = 0;
   uint64_t generation = 0;  ///< counted up with each try, so that late answers are told apart
@@ -55,6 +59,7 @@ class ClientCore {
   void start(uint64_t id, GenerateRequest request, GenerateHandlers handlers);
   void cancel(uint64_t id);
   void view(std::function<void(Result<ClusterView>)> done);
+  void drain(const std::string& node, std::function<void(Result<uint32_t>)> done);
   /// Ends every request with `cancelled`; the actor is about to go.
   void close();
 
@@ -65,6 +70,7 @@ class ClientCore {
   void take_members(const v1::Members& members);
   const v1::NodeInfo* node_with(const std::string& role) const;
   void with_role(const std::string& role, Resolved done);
+  void send_drain(const v1::NodeInfo& node, std::function<void(Result<uint32_t>)> done);
 
   void prepare(ClientRequest& request);
   void on_prepared(const v1::PreparedRequest& prepared);
@@ -81,7 +87,16 @@ class ClientCore {
   [[nodiscard]] bool cluster_is_gone() const;
   [[nodiscard]] Error gone() const;
   void finish_booking(const v1::Placement& placement) { update_booking(placement, true); }
-  void drop_worker(ClientRequest& request);
+  /// Tells the workers of the request's attempt that nobody waits for them any more.
+  void drop_workers(ClientRequest& request);
+  void drop_prefill(ClientRequest& request);
+  static void exclude(ClientRequest& request);
+  /// The decode worker is gone or says nothing: its requests go on elsewhere.
+  void lose_worker(const caf::strong_actor_ptr& worker, const char* why);
+  void watch_workers();
+  void end_late_requests();
+  void end_all(const Error& why);
+  [[nodiscard]] Error going_down() const;
   ClientRequest* find(uint64_t id, uint64_t generation);
 
   /// Runs `again` on this actor after `ms`, if the request is still at this try.
@@ -95,6 +110,9 @@ class ClientCore {
   PeerParts parts_;
   Requests requests_;
   caf::strong_actor_ptr router_;
+  std::map<caf::strong_actor_ptr, TimeUs> heard_;  ///< of the decode workers that we wait for
+  uint64_t pings_ = 0;
+  TimeUs last_tick_us_ = 0;
 };
 
 /// `core_out` gets the core, for closures that are sent to this actor.

@@ -48,7 +48,7 @@ void ClientCore::start(uint64_t id, GenerateRequest request, GenerateHandlers ha
   added.request = std::move(request);
   added.handlers = std::move(handlers);
   added.started_us = now_us();
-  added.give_up_us = added.started_us + limits::place_timeout_us;
+  added.give_up_us = added.started_us + limits::wait_new_us;
   if (added.request.choices == 0 || added.request.choices > engine::limits::choices_max) {
     end(id, error(Code::invalid_argument, concat("n is ", added.request.choices),
                   concat("1 to ", engine::limits::choices_max)));
@@ -101,7 +101,7 @@ void ClientCore::prepare(ClientRequest& request) {
     });
   });
   // The answer comes in parts; a front that died in between is asked again.
-  later(request, 4 * limits::request_timeout_ms, &ClientCore::prepare);
+  later(request, limits::prepare_timeout_ms, &ClientCore::prepare);
 }
 
 void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
@@ -119,18 +119,19 @@ void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
   }
   request.prepared = true;
   request.resume = ResumePoint(prepared, request.request);
-  request.give_up_us = now_us() + limits::place_timeout_us;
   place(request);
 }
 
 void ClientCore::place(ClientRequest& request) {
   const uint64_t generation = ++request.generation;
   const uint64_t id = request.id;
-  if (cluster_is_gone()) {
+  const bool late = now_us() > request.give_up_us;
+  // A stream that has begun is worth more patience than a request that has not.
+  if (cluster_is_gone() && (late || request.attempts == 0)) {
     end(id, gone());
     return;
   }
-  if (now_us() > request.give_up_us) {
+  if (late) {
     end(id, error(Code::unavailable, "no worker could take the request in time",
                   request.explanation.empty() ? "troupe status shows what is running"
                                               : request.explanation));
@@ -147,7 +148,8 @@ void ClientCore::place(ClientRequest& request) {
   const uint32_t room = prepared.context_max() > prompt ? prepared.context_max() - prompt : 1;
   wire.set_max_tokens(std::min(prepared.sampling().max_tokens(), room));
   wire.set_choices(request.request.choices);
-  for (uint64_t incarnation : request.excluded) wire.add_exclude(incarnation);
+  std::erase_if(request.excluded, [](const auto& entry) { return entry.second < now_us(); });
+  for (const auto& [incarnation, until] : request.excluded) wire.add_exclude(incarnation);
   wire.set_explain(request.request.explain);
   wire.set_kv_fingerprint(prepared.kv_fingerprint());
   auto again = [this, id, generation] {
@@ -163,7 +165,7 @@ void ClientCore::place(ClientRequest& request) {
     router_ = resolved->second;
     self_
         ->request(caf::actor_cast<RouterActor>(router_),
-                  std::chrono::milliseconds(limits::request_timeout_ms), wire)
+                  std::chrono::milliseconds(limits::answer_timeout_ms), wire)
         .then([this, id, generation](
                   const v1::Placement& placement) { on_placement(id, generation, placement); },
               [again](const caf::error&) { again(); });
@@ -199,7 +201,7 @@ void ClientCore::start_decode(ClientRequest& request) {
             ClientRequest* found = find(id, generation);
             if (found == nullptr) return;
             if (!resolved) {
-              found->excluded.push_back(found->placement.decode().incarnation());
+              exclude(*found);
               retry(*found, resolved.error());
               return;
             }
@@ -213,21 +215,23 @@ void ClientCore::send_start(ClientRequest& request, const caf::strong_actor_ptr&
   request.decode = decode;
   request.attempts += 1;
   request.session = random_u64();
+  heard_.try_emplace(decode, now_us());
   self_->monitor(decode);
   // The prefill worker goes first: it is the one with work to do.
   if (!request.placement.prefill().name().empty()) send_prefill(request);
   const v1::StartRequest start = request.resume.next_attempt(request.placement, request.session);
-  send_parts(self_, caf::actor_cast<PartSink>(decode), v1::PART_START, start.SerializeAsString(),
-             [this, id, generation](Status status) {
-               if (status) return;
-               ClientRequest* found = find(id, generation);
-               if (found == nullptr) return;
-               if (status.error().code == Code::invalid_argument) {
-                 end(id, std::move(status).error());
-                 return;
-               }
-               retry(*found, status.error());
-             });
+  request.start_parts =
+      send_parts(self_, caf::actor_cast<PartSink>(decode), v1::PART_START,
+                 start.SerializeAsString(), [this, id, generation](Status status) {
+                   ClientRequest* found = find(id, generation);
+                   if (status || found == nullptr) return;
+                   if (status.error().code == Code::invalid_argument) {
+                     drop_workers(*found);
+                     end(id, std::move(status).error());
+                     return;
+                   }
+                   retry(*found, status.error());
+                 });
 }
 
 void ClientCore::send_prefill(ClientRequest& request) {
@@ -238,17 +242,38 @@ void ClientCore::send_prefill(ClientRequest& request) {
   prefill.set_root(request.resume.prepared().root());
   const std::vector<int32_t> tokens = request.resume.prefill_tokens();
   prefill.mutable_tokens()->Add(tokens.begin(), tokens.end());
+  request.prefill_name = request.placement.prefill().name();
   std::string payload = prefill.SerializeAsString();
   resolve(self_, setup_.caller, request.placement.prefill(), "prefill",
-          [this, payload](auto resolved) mutable {
+          [this, id = request.id, session = request.session, payload](auto resolved) mutable {
             // When this fails the decode worker hears it from its attach and computes itself.
             if (!resolved) return;
-            send_parts(self_, caf::actor_cast<PartSink>(resolved->second), v1::PART_PREFILL,
-                       std::move(payload), {});
+            const auto found = requests_.find(id);
+            if (found == requests_.end() || found->second.session != session) return;
+            found->second.prefill = resolved->second;
+            found->second.prefill_parts =
+                send_parts(self_, caf::actor_cast<PartSink>(resolved->second), v1::PART_PREFILL,
+                           std::move(payload), {});
           });
 }
 
-void ClientCore::drop_worker(ClientRequest& request) {
+void ClientCore::drop_prefill(ClientRequest& request) {
+  request.session = 0;  // a prefill worker that is still being looked for is not asked any more
+  if (request.prefill_parts) request.prefill_parts->abort();
+  request.prefill_parts = nullptr;
+  if (!request.prefill) return;
+  v1::Cancel cancel;
+  cancel.set_request_id(request.id);
+  cancel.set_attempt(request.resume.attempt());
+  self_->send(caf::actor_cast<PrefillActor>(request.prefill), cancel);
+  request.prefill = nullptr;
+}
+
+void ClientCore::drop_workers(ClientRequest& request) {
+  drop_prefill(request);
+  // A start that is still being sent must not be completed after the cancel.
+  if (request.start_parts) request.start_parts->abort();
+  request.start_parts = nullptr;
   if (!request.decode) return;
   v1::Cancel cancel;
   cancel.set_request_id(request.id);
@@ -257,9 +282,13 @@ void ClientCore::drop_worker(ClientRequest& request) {
   request.decode = nullptr;
 }
 
+void ClientCore::exclude(ClientRequest& request) {
+  request.excluded[request.placement.decode().incarnation()] = now_us() + limits::exclude_us;
+}
+
 void ClientCore::retry(ClientRequest& request, const Error& why) {
   finish_booking(request.placement);
-  drop_worker(request);
+  drop_workers(request);
   if (request.attempts >= limits::attempts_max) {
     end(request.id,
         error(why.code, concat("gave up after ", request.attempts, " attempts: ", why.what),
@@ -276,7 +305,7 @@ void ClientCore::cancel(uint64_t id) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
   finish_booking(found->second.placement);
-  drop_worker(found->second);
+  drop_workers(found->second);
   end(id, error(Code::cancelled, "the request was cancelled"));
 }
 

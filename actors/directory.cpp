@@ -19,6 +19,7 @@ DirectoryActor::behavior_type directory(DirectoryActor::pointer,
         return state->members();
       },
       [state](const v1::Leave& leave) { state->leave(leave.name(), leave.incarnation()); },
+      [](const Closure& closure) { (*closure.run)(); },
   };
 }
 

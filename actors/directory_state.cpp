@@ -9,8 +9,15 @@
 
 namespace troupe::actors {
 
-DirectoryState::DirectoryState(std::string cluster, std::string manifest_digest)
-    : cluster_(std::move(cluster)), manifest_digest_(std::move(manifest_digest)) {}
+DirectoryState::DirectoryState(std::string cluster, std::string manifest_digest, TimeUs lease_us)
+    : cluster_(std::move(cluster)),
+      manifest_digest_(std::move(manifest_digest)),
+      lease_us_(lease_us) {}
+
+void DirectoryState::close() {
+  closing_ = true;
+  ++version_;
+}
 
 Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
   const v1::NodeInfo& node = join.node();
@@ -53,7 +60,7 @@ Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
     member.info = node;
     ++version_;
   }
-  member.lease_end = now + limits::lease_us;
+  member.lease_end = now + lease_us_;
   return members();
 }
 
@@ -80,7 +87,8 @@ void DirectoryState::expire(TimeUs now) {
 v1::Members DirectoryState::members() const {
   v1::Members reply;
   reply.set_version(version_);
-  reply.set_lease_ms(static_cast<uint32_t>(limits::lease_us / 1000));
+  reply.set_lease_ms(static_cast<uint32_t>(lease_us_ / 1000));
+  reply.set_closing(closing_);
   std::vector<const Member*> sorted;
   for (const auto& [name, member] : members_) sorted.push_back(&member);
   std::sort(sorted.begin(), sorted.end(),

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "actors/limits.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "schemas/cluster.pb.h"
@@ -13,7 +14,8 @@ namespace troupe::actors {
 
 class DirectoryState {
  public:
-  DirectoryState(std::string cluster, std::string manifest_digest);
+  DirectoryState(std::string cluster, std::string manifest_digest,
+                 TimeUs lease_us = limits::lease_us);
 
   /// Joins a node or renews its lease. A new incarnation of a name replaces the old one.
   /// Errors: invalid_argument (no name, other cluster), failed_precondition (another manifest, or
@@ -23,6 +25,9 @@ class DirectoryState {
   void leave(const std::string& name, uint64_t incarnation);
   /// Drops nodes whose lease ended.
   void expire(TimeUs now);
+
+  /// The whole cluster is being stopped: members hear it with their next renewal.
+  void close();
 
   [[nodiscard]] v1::Members members() const;
 
@@ -35,6 +40,8 @@ class DirectoryState {
 
   std::string cluster_;
   std::string manifest_digest_;
+  TimeUs lease_us_;
+  bool closing_ = false;
   uint64_t version_ = 1;
   std::unordered_map<std::string, Member> members_;
 };

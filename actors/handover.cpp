@@ -2,7 +2,6 @@
 
 #include "base/concat.hpp"
 #include "base/log.hpp"
-#include "kv/layout.hpp"
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
@@ -25,147 +24,129 @@ void Handovers::begin(uint64_t id, engine::SequenceId sequence, const v1::NodeIn
   attach.set_end_block(first_block + static_cast<uint32_t>(pages.size()));
   attach.set_kv_fingerprint(fingerprint);
 
-  Session& session = sessions_[id];
-  session.id = id;
-  session.sequence = sequence;
-  session.first_block = first_block;
-  session.pages = std::move(pages);
-  session.fingerprint = fingerprint;
-  session.last_news_us = now;
-  session.summary.session = id;
-  session.summary.sequence = sequence;
+  Session begun{transport::ReceiverSession(id, now), sequence, {}, fingerprint, 0, 0, {}};
+  begun.summary.session = id;
+  begun.summary.sequence = sequence;
+  Session& session = sessions_.insert_or_assign(id, std::move(begun)).first->second;
+  const auto reserved = session.session.reserve(first_block, std::move(pages));
+  if (reserved.failure) {
+    apply(session, reserved);
+    return;
+  }
   ports_.attach(id, source, attach);
+}
+
+void Handovers::tell_over(uint64_t session) {
+  v1::ReadDone done;
+  done.set_session(session);
+  done.set_all(true);
+  ports_.tell_source(session, done);
+}
+
+void Handovers::apply(Session& session, const transport::ReceiverActions& actions) {
+  const uint64_t id = session.session.token();
+  if (actions.failure) session.summary.failure = actions.failure;
+  for (const transport::BlockRead& read : actions.read) {
+    transport::ReadRequest request;
+    request.session_token = id;
+    request.remote_page = read.remote_page;
+    request.local_page = read.local_page;
+    request.checksum = read.checksum;
+    ports_.read(session.peer, request, read.index);
+  }
+  if (!actions.arrived.empty() || actions.tell_heartbeat) {
+    v1::ReadDone news;
+    news.set_session(id);
+    news.mutable_block_index()->Add(actions.arrived.begin(), actions.arrived.end());
+    ports_.tell_source(id, news);
+  }
+  for (const uint32_t index : actions.arrived) engine_.deliver_external(session.sequence, index);
+  if (actions.tell_over) tell_over(id);
+  // A page must not be given to anybody while a read may still write it: settled comes after them.
+  if (actions.cancel_reads) ports_.cancel_reads(id);
+  if (actions.settled) finish(session);
 }
 
 void Handovers::on_attached(uint64_t id, const Result<v1::AttachReply>& reply, TimeUs now) {
   Session* session = find(id);
   if (session == nullptr) {
     // Cancelled before the source answered: it must not wait for a reader.
-    v1::ReadDone done;
-    done.set_session(id);
-    done.set_all(true);
-    ports_.tell_source(id, done);
+    tell_over(id);
     return;
   }
-  if (session->state != State::offered) return;
+  transport::ReceiverSession& state = session->session;
   if (!reply) {
-    end(*session, reply.error(), now);
+    apply(*session, state.fail(reply.error()));
   } else if (schemas::failed(reply->failure())) {
-    end(*session, schemas::from_wire(reply->failure()), now);
+    apply(*session, state.fail(schemas::from_wire(reply->failure())));
   } else if (reply->kv_fingerprint() != session->fingerprint) {
-    end(*session, error(Code::failed_precondition, "the source's KV fingerprint differs"), now);
+    apply(*session,
+          state.fail(error(Code::failed_precondition, "the source's KV fingerprint differs")));
+  } else if (transport::is_final(state.state())) {
+    tell_over(id);
   } else {
-    session->last_news_us = now;
-    session->state = State::connecting;
+    apply(*session, state.on_attached(now));
     ports_.connect(id, reply->transport_address());
   }
 }
 
 void Handovers::on_connected(uint64_t id, const Result<transport::PeerId>& peer, TimeUs now) {
   Session* session = find(id);
-  if (session == nullptr || session->state != State::connecting) return;
+  if (session == nullptr) return;
   if (!peer) {
-    end(*session, peer.error(), now);
+    apply(*session, session->session.fail(peer.error()));
     return;
   }
   session->peer = *peer;
-  session->state = State::moving;
-  session->last_news_us = now;
-  read_more(*session);
-  end_if_short(*session, now);
+  apply(*session, session->session.on_connected(now));
 }
 
 void Handovers::on_announce(const v1::Announce& announce, TimeUs now) {
-  Session* session = find(announce.session());
-  if (session == nullptr || session->state == State::ending) return;
-  session->last_news_us = now;
+  const uint64_t id = announce.session();
+  Session* session = find(id);
+  if (session == nullptr) return;
   if (schemas::failed(announce.failure())) {
-    end(*session, schemas::from_wire(announce.failure()), now);
+    apply(*session, session->session.fail(schemas::from_wire(announce.failure())));
     return;
   }
-  for (const v1::AnnouncedBlock& block : announce.blocks()) {
-    const uint64_t end_block = session->first_block + session->pages.size();
-    if (block.block_index() < session->first_block || block.block_index() >= end_block) continue;
+  for (const v1::AnnouncedBlock& wire : announce.blocks()) {
     if (session->first_announce_us == 0) session->first_announce_us = now;
-    session->announced.emplace(block.block_index(), block);
+    const transport::BlockAnnouncement block{wire.block_index(), wire.page(), wire.checksum()};
+    apply(*session, session->session.on_announce(block, now));
+    session = find(id);
+    if (session == nullptr) return;
   }
-  session->source_done |= announce.last();
-  if (session->state == State::moving) read_more(*session);
-  end_if_short(*session, now);
-}
-
-void Handovers::end_if_short(Session& session, TimeUs now) {
-  if (session.state != State::moving || !session.source_done || !session.announced.empty() ||
-      !session.reading.empty()) {
-    return;
-  }
-  end(session, error(Code::unavailable, "the source announced fewer blocks than were wanted"), now);
-}
-
-void Handovers::read_more(Session& session) {
-  while (!session.announced.empty() && session.reading.size() < limits::reads_in_flight_max) {
-    const auto next = session.announced.begin();
-    const v1::AnnouncedBlock block = next->second;
-    session.announced.erase(next);
-    session.reading.emplace(block.block_index(), block);
-    transport::ReadRequest request;
-    request.session_token = session.id;
-    request.remote_page = block.page();
-    request.local_page = session.pages[block.block_index() - session.first_block];
-    request.checksum = block.checksum();
-    ports_.read(session.peer, request, block.block_index());
-  }
+  apply(*session,
+        announce.last() ? session->session.on_last(now) : session->session.on_heartbeat(now));
 }
 
 void Handovers::on_read(uint64_t id, uint32_t block_index,
                         const Result<transport::ReadDone>& result, TimeUs now) {
   Session* session = find(id);
   if (session == nullptr) return;
-  session->reading.erase(block_index);
-  session->last_news_us = now;
-  if (session->state == State::ending) {
-    if (session->reading.empty()) finish(*session);
-    return;
+  if (result) {
+    session->summary.blocks_moved += 1;
+    session->summary.bytes_moved += result->bytes;
+    session->summary.read_us += result->duration_us;
+    session->summary.transport = transport::name(result->path);
+    session->summary.handover_us = now - session->first_announce_us;
   }
-  if (!result) {
-    end(*session, result.error(), now);
-    return;
-  }
-  session->delivered += 1;
-  session->summary.blocks_moved += 1;
-  session->summary.bytes_moved += result->bytes;
-  session->summary.read_us += result->duration_us;
-  session->summary.transport = transport::name(result->path);
-  session->summary.handover_us = now - session->first_announce_us;
-  v1::ReadDone done;
-  done.set_session(id);
-  done.add_block_index(block_index);
-  ports_.tell_source(id, done);
-  engine_.deliver_external(session->sequence, block_index);
-  if (session->delivered == session->pages.size()) {
-    end(*session, std::nullopt, now);
-    return;
-  }
-  read_more(*session);
-  end_if_short(*session, now);
+  const Status status = result ? Status() : Status(result.error());
+  apply(*session, session->session.on_read_done(block_index, status, now));
 }
 
-void Handovers::on_source_down(uint64_t id, TimeUs now) {
+void Handovers::on_source_down(uint64_t id, TimeUs) {
   Session* session = find(id);
-  if (session == nullptr || session->state == State::ending) return;
-  end(*session, error(Code::unavailable, "the worker that computed the prompt is gone"), now);
+  if (session == nullptr) return;
+  apply(*session, session->session.fail(
+                      error(Code::unavailable, "the worker that computed the prompt is gone")));
 }
 
 void Handovers::on_tick(TimeUs now) {
-  std::vector<uint64_t> late;
-  for (auto& [id, session] : sessions_) {
-    if (session.state != State::ending && now - session.last_news_us > limits::handover_idle_us) {
-      late.push_back(id);
-    }
-  }
-  for (uint64_t id : late) {
-    end(sessions_[id], error(Code::timeout, "no news from the worker that computes the prompt"),
-        now);
+  std::vector<uint64_t> all;
+  for (const auto& [id, session] : sessions_) all.push_back(id);
+  for (const uint64_t id : all) {
+    if (Session* session = find(id)) apply(*session, session->session.on_tick(now));
   }
 }
 
@@ -176,30 +157,13 @@ void Handovers::cancel(uint64_t id, std::function<void()> then) {
     return;
   }
   session->cancelled = std::move(then);
-  if (session->state == State::ending) return;
-  end(*session, error(Code::cancelled, "the request was cancelled"), session->last_news_us);
-}
-
-void Handovers::end(Session& session, std::optional<Error> failure, TimeUs) {
-  session.state = State::ending;
-  session.announced.clear();
-  session.summary.failure = std::move(failure);
-  v1::ReadDone done;
-  done.set_session(session.id);
-  done.set_all(true);
-  ports_.tell_source(session.id, done);
-  // A page must not be given to anybody while a read may still write it: wait for the reads.
-  if (session.reading.empty()) {
-    finish(session);
-  } else {
-    ports_.cancel_reads(session.id);
-  }
+  apply(*session, session->session.cancel());
 }
 
 void Handovers::finish(Session& session) {
   const HandoverSummary summary = session.summary;
   const auto cancelled = std::move(session.cancelled);
-  sessions_.erase(session.id);
+  sessions_.erase(summary.session);
   if (cancelled) {
     cancelled();
   } else if (summary.failure) {

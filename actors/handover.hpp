@@ -1,9 +1,8 @@
-// The decode worker's side of a hand-over: attach to the worker that computes the prompt, read its
-// blocks as they are announced, and give up in bounded time. No CAF.
+// The decode worker's side of hand-overs: transfer sessions with the workers that compute prompts,
+// joined to the engine and to messages. The states are transport::ReceiverSession's. No CAF.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "kv/layout.hpp"
 #include "schemas/common.pb.h"
 #include "schemas/request.pb.h"
+#include "transport/receiver_session.hpp"
 #include "transport/transport.hpp"
 
 namespace troupe::actors {
@@ -43,13 +43,6 @@ struct HandoverSummary {
   std::optional<Error> failure;  ///< some blocks did not come; they are computed here
 };
 
-namespace limits {
-/// Without any news for this long the source is given up.
-inline constexpr TimeUs handover_idle_us = 10'000'000;
-/// Reads of one session that may run at once.
-inline constexpr uint32_t reads_in_flight_max = 8;
-}  // namespace limits
-
 class Handovers {
  public:
   Handovers(engine::Engine& engine, HandoverPorts ports,
@@ -74,32 +67,20 @@ class Handovers {
   [[nodiscard]] size_t size() const { return sessions_.size(); }
 
  private:
-  /// offered: the attach is under way; connecting: the transport is; moving: blocks are announced
-  /// and read; ending: it failed or was cancelled and reads that still run are waited for.
-  enum class State : uint8_t { offered, connecting, moving, ending };
   struct Session {
-    uint64_t id = 0;
-    State state = State::offered;
+    transport::ReceiverSession session;
     engine::SequenceId sequence = 0;
     std::function<void()> cancelled;  ///< set: the sequence goes when the reads are over
-    uint32_t first_block = 0;
-    std::vector<kv::PageId> pages;
     std::string fingerprint;
     transport::PeerId peer = 0;
-    std::map<uint32_t, v1::AnnouncedBlock> announced;  ///< not yet read
-    std::map<uint32_t, v1::AnnouncedBlock> reading;
-    uint32_t delivered = 0;
-    bool source_done = false;
-    TimeUs last_news_us = 0;
     TimeUs first_announce_us = 0;
     HandoverSummary summary;
   };
 
   Session* find(uint64_t session);
-  void read_more(Session& session);
-  /// Ends a session whose source is done without having announced every block.
-  void end_if_short(Session& session, TimeUs now);
-  void end(Session& session, std::optional<Error> failure, TimeUs now);
+  void tell_over(uint64_t session);
+  /// Does what the state machine says; the session may be gone afterwards.
+  void apply(Session& session, const transport::ReceiverActions& actions);
   void finish(Session& session);
 
   engine::Engine& engine_;

@@ -14,17 +14,18 @@ using MembersListener = caf::typed_actor<caf::reacts_to<v1::Members>>;
 /// The published actor of a process: checks protocol and cluster, hands out its roles.
 using NodeActor =
     caf::typed_actor<caf::replies_to<v1::Hello>::with<v1::Welcome, caf::strong_actor_ptr>,
-                     caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
+                     caf::replies_to<v1::Drain>::with<v1::DrainReply>, caf::reacts_to<Closure>,
+                     caf::reacts_to<caf::tick_atom>>;
 
 /// Membership with leases. A join renews the lease and answers with who is there.
 using DirectoryActor = caf::typed_actor<caf::replies_to<v1::Join>::with<v1::Members>,
                                         caf::replies_to<v1::MembersQuery>::with<v1::Members>,
-                                        caf::reacts_to<v1::Leave>>;
+                                        caf::reacts_to<v1::Leave>, caf::reacts_to<Closure>>;
 
 using RouterActor = caf::typed_actor<
     caf::replies_to<v1::WorkerHello, caf::strong_actor_ptr>::with<v1::WorkerHelloReply>,
-    caf::replies_to<v1::KvEvents>::with<v1::KvEventsReply>, caf::reacts_to<v1::LoadReport>,
-    caf::replies_to<v1::Part>::with<v1::PartAck>,
+    caf::replies_to<v1::KvEvents>::with<v1::KvEventsReply>,
+    caf::replies_to<v1::LoadReport>::with<v1::Pong>, caf::replies_to<v1::Part>::with<v1::PartAck>,
     caf::replies_to<v1::PlaceRequest>::with<v1::Placement>, caf::reacts_to<v1::BookingUpdate>,
     caf::replies_to<v1::StatusQuery>::with<v1::RouterStatus>>;
 
@@ -40,7 +41,8 @@ using PrefillActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAc
 /// What a decode worker understands.
 using DecodeActor =
     caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Cancel>,
-                     caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>>;
+                     caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
+                     caf::replies_to<v1::Ping>::with<v1::Pong>>;
 
 /// Takes the output of requests / the blocks that are ready to be read.
 using DeltaSink = caf::typed_actor<caf::reacts_to<v1::Deltas>>;
@@ -48,11 +50,13 @@ using AnnounceSink = caf::typed_actor<caf::reacts_to<v1::Announce>>;
 
 /// A process with a device runs one worker; its roles say whether it is asked to prefill, to
 /// decode, or both, and both share one engine and one pool.
-using WorkerActor = caf::typed_actor<
-    caf::replies_to<v1::Part>::with<v1::PartAck>,
-    caf::replies_to<v1::Attach>::with<v1::AttachReply>, caf::reacts_to<v1::ReadDone>,
-    caf::reacts_to<v1::Cancel>, caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
-    caf::reacts_to<v1::Members>, caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
+using WorkerActor =
+    caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,
+                     caf::replies_to<v1::Attach>::with<v1::AttachReply>,
+                     caf::reacts_to<v1::ReadDone>, caf::reacts_to<v1::Cancel>,
+                     caf::reacts_to<v1::DeltasAck>, caf::reacts_to<v1::Announce>,
+                     caf::replies_to<v1::Ping>::with<v1::Pong>, caf::reacts_to<v1::Members>,
+                     caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
 /// Knows what was said before: proposes what comes next. A lesson is answered so that a worker can
 /// send one at a time.

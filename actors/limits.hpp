@@ -25,18 +25,36 @@ inline constexpr TimeUs transfer_timeout_us = 30'000'000;
 inline constexpr size_t nodes_max = 1024;
 /// Earlier incarnations of a name that are remembered and refused, should they wake up.
 inline constexpr size_t replaced_max = 16;
-/// A node that did not renew for this long is gone.
+/// A node that did not renew for this long is gone (a manifest sets it: limits.lease).
 inline constexpr TimeUs lease_us = 5'000'000;
-/// How often a node renews its lease and hears who is there.
+/// How often a node renews its lease and hears who is there, a worker reports its load, a client
+/// pings the workers that it waits for; a shorter lease is renewed three times.
 inline constexpr int renew_interval_ms = 250;
+/// A worker of which a router hears no load for this long gets no new requests.
+inline constexpr TimeUs load_silence_us = 1'500'000;
+/// A worker that answers no ping of a client for this long has lost its requests to others.
+inline constexpr TimeUs worker_silence_us = 1'750'000;
+/// A router that answers no load report for this long is greeted anew.
+inline constexpr TimeUs router_silence_us = 5'000'000;
+/// A step that takes longer than this stands: the worker gets no new requests and loses those that
+/// it has.
+inline constexpr TimeUs step_stall_us = 30'000'000;
+/// A worker that failed a request is not asked again for it for this long.
+inline constexpr TimeUs exclude_us = 3'000'000;
 /// A request between actors that is not answered by then has failed.
 inline constexpr int request_timeout_ms = 5'000;
-/// Connecting to a node.
-inline constexpr int connect_timeout_ms = 3'000;
+/// Questions that are answered from memory: hello, attach, place.
+inline constexpr int answer_timeout_ms = 2'000;
+/// A front that has not answered by then is asked again.
+inline constexpr int prepare_timeout_ms = 3'000;
 /// Attempts at connecting, where CAF gives up a connection for no reason.
 inline constexpr int connect_tries = 3;
-/// How long a client looks for a placement (a worker restarts meanwhile) before it gives up.
+/// How long a new request waits for a front, a router and workers before it fails.
+inline constexpr TimeUs wait_new_us = 10'000'000;
+/// How long a request whose worker was lost looks for another (its own restarts meanwhile).
 inline constexpr TimeUs place_timeout_us = 60'000'000;
+/// A node that is told of the cluster's end stays this long, so that others hear it from it.
+inline constexpr int farewell_ms = 600;
 /// A directory that is silent for this long is not coming back: longer than its restart takes.
 inline constexpr TimeUs directory_silence_us = 15'000'000;
 /// Attempts of one request before it fails.
@@ -50,8 +68,16 @@ inline constexpr size_t held_delta_bytes = 16 * 1024;
 inline constexpr size_t deltas_bytes = 64 * 1024;
 /// A client for which more than this is held loses its requests.
 inline constexpr size_t held_bytes_max = size_t{8} << 20;
-/// An attach may arrive before its prefill request does; it waits this long.
-inline constexpr TimeUs pending_attach_us = 10'000'000;
+/// TLS handshakes of a control port that are under way; one more connection is turned away.
+inline constexpr size_t handshakes_max = 128;
+/// A handshake that takes longer is cut off.
+inline constexpr TimeUs handshake_us = 2'000'000;
+/// A connection that says nothing for about this long is turned away.
+inline constexpr int first_bytes_s = 2;
+/// Connections that are turned away before CAF does something else.
+inline constexpr int accepts_per_turn = 64;
+/// The log hears of such connections at most this often.
+inline constexpr TimeUs report_interval_us = 10'000'000;
 /// Transfer sessions of one worker.
 inline constexpr size_t sessions_max = 4096;
 /// Requests of one worker, choices counted.

@@ -12,6 +12,7 @@
 #include "actors/limits.hpp"
 #include "actors/node_impl.hpp"
 #include "actors/router.hpp"
+#include "actors/tls_guard.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
 
@@ -48,8 +49,10 @@ bool Node::Impl::has(const char* role) const {
 Status Node::Impl::start_roles() {
   auto& system = runtime->system();
   if (has("directory")) {
-    add_role("directory", system.spawn(directory, std::make_shared<DirectoryState>(
-                                                      options.cluster, options.manifest_digest)));
+    directory_state = std::make_shared<DirectoryState>(options.cluster, options.manifest_digest,
+                                                       options.limits.lease_ms * 1000);
+    directory_handle = system.spawn(directory, directory_state);
+    add_role("directory", directory_handle);
   }
   if (has("router")) {
     PlacementOptions placement;
@@ -57,7 +60,9 @@ Status Node::Impl::start_roles() {
     add_role("router", system.spawn(router, placement));
   }
   if (has("front")) {
-    auto made = Preparer::make(*model, options.worker.context_max, options.model_name);
+    auto made =
+        Preparer::make(*model, options.worker.context_max, options.model_name,
+                       {options.limits.output_tokens_max, options.limits.request_timeout_ms});
     if (!made) return made.error();
     auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)));
     add_role("front", handle);
@@ -82,6 +87,7 @@ Status Node::Impl::publish() {
     port = *published;
   }
   own_port = port;
+  if (port != 0) TROUPE_TRY(guard_control_port(port));
   auto begin = [this, port] { state->info.set_port(port); };
   caf::anon_send(node_handle, Closure{std::make_shared<std::function<void()>>(begin)});
   caf::anon_send(node_handle, caf::tick_atom_v);
@@ -109,6 +115,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
   state.manifest_digest = options.manifest_digest;
   state.directory_host = options.directory_host;
   state.directory_port = options.directory_port;
+  state.connect_timeout_ms = static_cast<int>(options.limits.connect_timeout_ms);
   state.info.set_name(options.name);
   for (const std::string& role : options.roles) state.info.add_roles(role);
   state.info.set_host(options.host);
@@ -134,7 +141,7 @@ Node::Impl::~Impl() {
     caf::anon_send(runtime->system().openssl_manager().actor_handle(), caf::close_atom_v, own_port);
   }
   if (worker_handle) {
-    caf::anon_send(worker_handle, Closure{std::make_shared<std::function<void()>>(close_worker)});
+    post_to_worker([close = close_worker] { close(false); });
     // The last messages (streams go elsewhere) leave before the connection does.
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
@@ -144,8 +151,10 @@ Node::Impl::~Impl() {
   if (node_handle) caf::anon_send_exit(node_handle, caf::exit_reason::user_shutdown);
   node_handle = nullptr;
   worker_handle = nullptr;
+  directory_handle = nullptr;
   actors.clear();
   if (state) {
+    state->drain_worker = nullptr;
     state->roles.clear();
     state->member_listeners.clear();
   }
@@ -170,13 +179,37 @@ Status Node::wait_joined(int timeout_ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (!impl_->state->joined) {
-    return error(Code::timeout,
-                 concat("node ", impl_->options.name, " was not accepted by the directory at ",
-                        impl_->options.directory_host, ":", impl_->options.directory_port, " in ",
-                        timeout_ms, " ms"));
+    return error(
+        Code::timeout,
+        concat("node ", impl_->options.name, " was not accepted in time by the directory at ",
+               impl_->options.directory_host, ":", impl_->options.directory_port));
   }
-  return error(Code::timeout,
-               concat("no router took worker ", impl_->options.name, " in ", timeout_ms, " ms"));
+  return error(Code::timeout, concat("no router took worker ", impl_->options.name, " in time"));
+}
+
+bool Node::drain(int64_t timeout_ms) {
+  if (!impl_->worker_handle) return true;
+  NodeState& state = *impl_->state;
+  auto begin = [shared = impl_->state] { (void)begin_drain(*shared); };
+  caf::anon_send(impl_->node_handle, Closure{std::make_shared<std::function<void()>>(begin)});
+  const auto is_drained = [&state] { return state.draining && state.busy == 0; };
+  for (int64_t waited = 0; waited < timeout_ms && !is_drained(); waited += 10) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return is_drained();
+}
+
+void Node::announce_end() {
+  if (impl_->directory_handle) {
+    auto close = [state = impl_->directory_state] { state->close(); };
+    caf::anon_send(impl_->directory_handle,
+                   Closure{std::make_shared<std::function<void()>>(close)});
+  }
+  if (impl_->worker_handle) impl_->post_to_worker([close = impl_->close_worker] { close(true); });
+  // Others ask the directory in their own rhythm; whoever holds none has no reason to stay.
+  if (impl_->directory_handle) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(limits::farewell_ms));
+  }
 }
 
 std::string Node::describe() const {

@@ -28,6 +28,16 @@ struct WorkerOptions {
   bool tcp = true;
 };
 
+/// What a manifest limits for every process of its cluster; the defaults are the manifest's.
+struct ClusterLimits {
+  uint32_t output_tokens_max = 16384;
+  int64_t request_timeout_ms = 600'000;
+  int64_t lease_ms = 5'000;
+  int64_t connect_timeout_ms = 5'000;
+  int64_t drain_timeout_ms = 30'000;
+  int64_t page_lease_ms = 30'000;
+};
+
 struct NodeOptions {
   std::string cluster = "troupe";
   std::string name = "node";
@@ -42,6 +52,7 @@ struct NodeOptions {
   std::string model_name;
   size_t draft_bytes = limits::draft_bytes_default;  ///< index of the draft role
   uint32_t prefill_blocks_min = 1;  ///< uncached blocks that make a prefill worker worth it
+  ClusterLimits limits;
   WorkerOptions worker;
 };
 
@@ -52,6 +63,13 @@ class Node {
   static Result<std::unique_ptr<Node>> start(const NodeOptions& options);
   /// Tells every actor to go and waits for them.
   ~Node();
+
+  /// From now on it takes no new work; what runs moves to other workers or ends here. Waits until
+  /// nothing is left (true) or the time is over; may be called again.
+  bool drain(int64_t timeout_ms);
+  /// The whole cluster is being stopped: everyone who waits here or asks the directory is told.
+  /// Returns when they had the time to hear it.
+  void announce_end();
 
   /// The port that it is published on; 0 without a network.
   [[nodiscard]] uint16_t port() const;

@@ -1,5 +1,7 @@
 #include "actors/node_actor.hpp"
 
+#include <algorithm>
+
 #include "actors/limits.hpp"
 #include "base/log.hpp"
 
@@ -15,6 +17,7 @@ void take_members(NodeActor::pointer self, NodeState& state, const v1::Members& 
   }
   state.last_refusal.clear();
   state.joined = true;
+  state.lease_ms = members.lease_ms();
   for (const auto& listener : state.member_listeners) {
     self->send(caf::actor_cast<MembersListener>(listener), members);
   }
@@ -45,6 +48,7 @@ void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   caller.name = state->info.name();
   caller.incarnation = state->info.incarnation();
   caller.connector = state->connector;
+  caller.connect_timeout_ms = state->connect_timeout_ms;
   resolve_address(self, caller, state->directory_host, state->directory_port, "directory", 0,
                   [self, state](auto resolved) {
                     if (resolved) {
@@ -76,7 +80,42 @@ Result<caf::strong_actor_ptr> check_hello(const NodeState& state, const v1::Hell
   return found->second;
 }
 
+/// A lease that is shorter than the usual rhythm is renewed three times all the same.
+std::chrono::milliseconds renew_interval(const NodeState& state) {
+  const auto usual = static_cast<uint32_t>(limits::renew_interval_ms);
+  return std::chrono::milliseconds(state.lease_ms == 0 ? usual
+                                                       : std::min(usual, state.lease_ms / 3));
+}
+
+v1::DrainReply on_drain(NodeState& state, const v1::Drain& drain) {
+  v1::DrainReply reply;
+  Status status;
+  if (drain.incarnation() != 0 && drain.incarnation() != state.info.incarnation()) {
+    status =
+        error(Code::unavailable, concat("node ", state.info.name(), " was restarted meanwhile"));
+  } else {
+    status = begin_drain(state);
+  }
+  if (!status) *reply.mutable_failure() = schemas::to_wire(status.error());
+  reply.set_running(state.busy);
+  return reply;
+}
+
 }  // namespace
+
+Status begin_drain(NodeState& state) {
+  if (!state.drain_worker) {
+    return error(Code::failed_precondition,
+                 concat("node ", state.info.name(), " runs no worker, there is nothing to drain"),
+                 "streams do not need a directory, router or front");
+  }
+  if (state.info.health() != "draining") {
+    log_info("node", concat("node ", state.info.name(), " drains"));
+  }
+  state.info.set_health("draining");
+  state.drain_worker();
+  return {};
+}
 
 NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   return {
@@ -91,11 +130,11 @@ NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<Nod
         }
         return {std::move(welcome), std::move(*handle)};
       },
+      [state](const v1::Drain& drain) { return on_drain(*state, drain); },
       [](const Closure& closure) { (*closure.run)(); },
       [self, state](caf::tick_atom) {
         renew(self, state);
-        self->delayed_send(self, std::chrono::milliseconds(limits::renew_interval_ms),
-                           caf::tick_atom_v);
+        self->delayed_send(self, renew_interval(*state), caf::tick_atom_v);
       },
   };
 }

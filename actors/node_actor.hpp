@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,14 +20,23 @@ struct NodeState {
   std::string directory_host;
   uint16_t directory_port = 0;
   caf::actor connector;  ///< as in Caller
+  int connect_timeout_ms = 5'000;
+  uint32_t lease_ms = 0;  ///< as the directory says; 0: not heard yet
   v1::NodeInfo info;
   std::map<std::string, caf::strong_actor_ptr> roles;
   std::vector<caf::strong_actor_ptr> member_listeners;  ///< want v1::Members (front, worker)
   std::atomic<bool> joined{false};
   std::atomic<bool> worker_known{false};  ///< a router has accepted the worker
+  std::function<void()> drain_worker;     ///< empty: no worker runs here
+  std::atomic<bool> draining{false};      ///< the worker knows that it drains
+  std::atomic<uint32_t> busy{0};          ///< requests and sessions of the worker
   std::string last_refusal;
   uint64_t members_version = 0;
 };
+
+/// The worker of this process takes nothing new from now on. Errors: failed_precondition (no
+/// worker).
+Status begin_drain(NodeState& state);
 
 /// Starts to join with the first tick that it is sent.
 NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<NodeState> state);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/directory_state.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/node.hpp"
 #include "actors/node_actor.hpp"
@@ -33,7 +34,9 @@ struct Node::Impl {
   std::unique_ptr<Runtime> runtime;
   NodeActor node_handle;
   WorkerActor worker_handle;
-  std::function<void()> close_worker;
+  std::function<void(bool whole_cluster)> close_worker;
+  std::shared_ptr<DirectoryState> directory_state;
+  DirectoryActor directory_handle;
   std::vector<caf::strong_actor_ptr> actors;
   uint16_t own_port = 0;
 
@@ -43,6 +46,11 @@ struct Node::Impl {
   Status start_worker();
   Status start_roles();
   Status publish();
+
+  /// Runs on the worker's own thread.
+  void post_to_worker(std::function<void()> run) {
+    caf::anon_send(worker_handle, Closure{std::make_shared<std::function<void()>>(std::move(run))});
+  }
 
   template <class Handle>
   void add_role(const char* role, const Handle& handle) {

@@ -53,6 +53,7 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
     moving.shared_memory = worker.shared_memory;
     moving.tcp = worker.tcp;
     moving.incarnation = incarnation;
+    moving.connect_timeout_us = options.limits.connect_timeout_ms * 1000;
     TROUPE_ASSIGN(transport, transport::Transport::start(moving));
     TROUPE_ASSIGN(region, transport->allocate(worker.kv_bytes));
   } else {
@@ -89,6 +90,8 @@ Status Node::Impl::start_worker() {
   auto& system = runtime->system();
   WorkerSetup setup;
   setup.caller = {options.cluster, options.name, runtime->incarnation(), node_handle};
+  setup.caller.connect_timeout_ms = static_cast<int>(options.limits.connect_timeout_ms);
+  setup.page_lease_us = options.limits.page_lease_ms * 1000;
   setup.node = state;
   if (transport) setup.transport = ports_of(transport, system);
   setup.pool = pool;
@@ -105,8 +108,14 @@ Status Node::Impl::start_worker() {
 
   auto core = std::make_shared<std::weak_ptr<WorkerCore>>();
   worker_handle = system.spawn(worker, std::move(setup), core);
-  close_worker = [core] {
-    if (auto alive = core->lock()) alive->logic().close();
+  close_worker = [core](bool whole_cluster) {
+    if (auto alive = core->lock()) alive->logic().close(whole_cluster);
+  };
+  state->drain_worker = [core, handle = worker_handle] {
+    auto run = [core] {
+      if (auto alive = core->lock()) alive->drain();
+    };
+    caf::anon_send(handle, Closure{std::make_shared<std::function<void()>>(run)});
   };
   for (const char* role : {"prefill", "decode"}) {
     if (has(role)) state->roles[role] = caf::actor_cast<caf::strong_actor_ptr>(worker_handle);

@@ -57,10 +57,6 @@ uint64_t bytes_max(BulkKind kind) {
   return 0;
 }
 
-Parts split(std::string_view payload, size_t part_bytes) {
-  return {payload, std::max<size_t>(part_bytes, 1)};
-}
-
 Result<std::optional<std::string>> PartsAssembler::add(BulkKind kind, uint64_t transfer,
                                                        uint64_t total_bytes, uint64_t offset,
                                                        std::string_view bytes, TimeUs now) {

@@ -26,41 +26,23 @@ struct PartView {
   std::string_view bytes;
 };
 
-/// The parts of a payload in order: for (PartView part : split(payload)). Views: the payload must
-/// outlive them. An empty payload is one empty part.
+/// The parts of a payload, by number. Views: the payload must outlive them. An empty payload is one
+/// empty part.
 class Parts {
  public:
-  class Iterator {
-   public:
-    Iterator(std::string_view payload, size_t part_bytes, size_t index)
-        : payload_(payload), part_bytes_(part_bytes), index_(index) {}
-    PartView operator*() const {
-      return {index_ * part_bytes_, payload_.substr(index_ * part_bytes_, part_bytes_)};
-    }
-    Iterator& operator++() {
-      ++index_;
-      return *this;
-    }
-    bool operator==(const Iterator& other) const { return index_ == other.index_; }
-
-   private:
-    std::string_view payload_;
-    size_t part_bytes_;
-    size_t index_;
-  };
-
-  Parts(std::string_view payload, size_t part_bytes) : payload_(payload), part_bytes_(part_bytes) {}
+  explicit Parts(std::string_view payload, size_t part_bytes = limits::part_bytes)
+      : payload_(payload), part_bytes_(part_bytes == 0 ? 1 : part_bytes) {}
   [[nodiscard]] size_t size() const {
     return payload_.empty() ? 1 : (payload_.size() + part_bytes_ - 1) / part_bytes_;
   }
-  [[nodiscard]] Iterator begin() const { return {payload_, part_bytes_, 0}; }
-  [[nodiscard]] Iterator end() const { return {payload_, part_bytes_, size()}; }
+  [[nodiscard]] PartView operator[](size_t i) const {
+    return {i * part_bytes_, payload_.substr(i * part_bytes_, part_bytes_)};
+  }
 
  private:
   std::string_view payload_;
   size_t part_bytes_;
 };
-Parts split(std::string_view payload, size_t part_bytes = limits::part_bytes);
 
 /// Puts the payloads of one peer together. Memory grows as bytes arrive, never as announced. A part
 /// that is refused ends its transfer: what was held of it is given up.

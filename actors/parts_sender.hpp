@@ -10,6 +10,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/limits.hpp"
+#include "actors/parts.hpp"
 #include "actors/runtime.hpp"
 #include "base/concat.hpp"
 #include "schemas/convert.hpp"
@@ -21,41 +22,47 @@ struct PartsTransfer {
   v1::PartKind kind = v1::PART_NONE;
   uint64_t id = 0;
   std::string payload;
-  size_t next = 0;
-  size_t acknowledged = 0;
+  size_t next = 0;          ///< part to send
+  size_t acknowledged = 0;  ///< parts
   bool over = false;
   std::function<void(Status)> done;
 
-  void end(Status status) {
-    if (over) return;
+  /// Sends no further part; nobody is told.
+  void abort() {
     over = true;
     payload.clear();
-    if (done) done(std::move(status));
+    done = nullptr;
+  }
+  void end(Status status) {
+    if (over) return;
+    const auto tell = std::move(done);
+    abort();
+    if (tell) tell(std::move(status));
   }
 };
 
 template <class Self>
 void send_next_part(Self* self, const PartSink& sink, std::shared_ptr<PartsTransfer> transfer) {
-  const size_t bytes = std::min(limits::part_bytes, transfer->payload.size() - transfer->next);
+  const PartView view = Parts(transfer->payload)[transfer->next++];
   v1::Part part;
   part.set_kind(transfer->kind);
   part.set_transfer(transfer->id);
   part.set_total_bytes(transfer->payload.size());
-  part.set_offset(transfer->next);
-  part.set_data(transfer->payload.substr(transfer->next, bytes));
-  transfer->next += bytes;
+  part.set_offset(view.offset);
+  part.set_data(view.bytes.data(), view.bytes.size());
   self->request(sink, std::chrono::milliseconds(limits::request_timeout_ms), std::move(part))
       .then(
-          [self, sink, transfer, bytes](const v1::PartAck& ack) {
+          [self, sink, transfer](const v1::PartAck& ack) {
             if (transfer->over) return;
             if (schemas::failed(ack.failure())) {
               transfer->end(schemas::from_wire(ack.failure()));
               return;
             }
-            transfer->acknowledged += bytes;
-            if (transfer->next < transfer->payload.size()) {
+            const size_t parts = Parts(transfer->payload).size();
+            transfer->acknowledged += 1;
+            if (transfer->next < parts) {
               send_next_part(self, sink, transfer);
-            } else if (transfer->acknowledged == transfer->payload.size()) {
+            } else if (transfer->acknowledged == parts) {
               transfer->end({});
             }
           },
@@ -65,19 +72,21 @@ void send_next_part(Self* self, const PartSink& sink, std::shared_ptr<PartsTrans
           });
 }
 
-/// Sends `payload` to `sink`; `done` is called once on the actor's thread. An empty payload is a
-/// defect of the caller: every message of ours has content.
+/// Sends `payload` to `sink`; `done` is called once on the actor's thread, unless the transfer that
+/// is returned is aborted before.
 template <class Self>
-void send_parts(Self* self, const PartSink& sink, v1::PartKind kind, std::string payload,
-                std::function<void(Status)> done) {
+std::shared_ptr<PartsTransfer> send_parts(Self* self, const PartSink& sink, v1::PartKind kind,
+                                          std::string payload, std::function<void(Status)> done) {
   auto transfer = std::make_shared<PartsTransfer>();
   transfer->kind = kind;
   transfer->id = random_u64();
   transfer->payload = std::move(payload);
   transfer->done = std::move(done);
-  for (int i = 0; i < limits::part_window && transfer->next < transfer->payload.size(); ++i) {
+  const size_t parts = Parts(transfer->payload).size();
+  while (transfer->next < std::min<size_t>(parts, limits::part_window)) {
     send_next_part(self, sink, transfer);
   }
+  return transfer;
 }
 
 }  // namespace troupe::actors

@@ -53,6 +53,7 @@ const char* name(WorkerRole role) {
 std::string Placement::refusal(const Worker& worker, const PlaceRequest& request,
                                uint64_t needed) const {
   const WorkerInfo& info = worker.info;
+  if (!worker.unfit.empty()) return worker.unfit;
   if (std::ranges::count(request.exclude, info.incarnation) > 0) {
     return "the request excludes this incarnation";
   }

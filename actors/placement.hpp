@@ -94,6 +94,9 @@ class Placement {
   /// The worker's own count, which holds everything booked up to now.
   void on_load(const std::string& id, uint64_t incarnation, uint32_t blocks_free);
 
+  /// Why the worker gets no new requests for now; empty: it does.
+  void set_unfit(const std::string& id, std::string why);
+
   /// Chooses and books. Errors: unavailable (no worker of a role that is needed: says which),
   /// exhausted (longer than any worker's memory), invalid_argument.
   Result<Decision> place(const PlaceRequest& request, TimeUs now);
@@ -115,6 +118,7 @@ class Placement {
  private:
   struct Worker {
     WorkerInfo info;
+    std::string unfit;
     double queued_us = 0;
     uint32_t running = 0;        ///< sequences booked for decoding
     uint64_t blocks_booked = 0;  ///< since the last load report

@@ -50,6 +50,11 @@ void Placement::on_load(const std::string& id, uint64_t incarnation, uint32_t bl
   found->second.blocks_booked = 0;
 }
 
+void Placement::set_unfit(const std::string& id, std::string why) {
+  const auto found = workers_.find(id);
+  if (found != workers_.end()) found->second.unfit = std::move(why);
+}
+
 uint64_t Placement::book(const PlaceRequest& request, const Choice& decode, const Choice* prefill,
                          TimeUs now) {
   Booking booking;

@@ -12,8 +12,9 @@
 namespace troupe::actors {
 
 Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint32_t context_max,
-                                                 std::string model_name) {
+                                                 std::string model_name, RequestLimits limits) {
   std::unique_ptr<Preparer> preparer(new Preparer);
+  preparer->limits_ = limits;
   preparer->context_max_ = context_max == 0 ? model.config.context_max : context_max;
   preparer->vocab_size_ = model.config.vocab_size;
   preparer->model_name_ = std::move(model_name);
@@ -101,6 +102,11 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
   TROUPE_TRY(text::check_stop_strings({request.stop().begin(), request.stop().end()}));
   TROUPE_ASSIGN(engine::SamplingParams sampling, schemas::from_wire(request.sampling()));
   TROUPE_TRY(engine::validate(sampling, vocab_size_));
+  if (sampling.max_tokens > limits_.output_tokens_max) {
+    return error(Code::invalid_argument, concat("max_tokens is ", sampling.max_tokens),
+                 concat("this cluster allows 1 to ", limits_.output_tokens_max,
+                        " (limits.output_tokens_max of its manifest)"));
+  }
   TROUPE_ASSIGN(std::vector<int32_t> tokens, tokens_of(request));
   if (tokens.empty()) {
     return error(Code::invalid_argument, "the prompt is empty", "at least one token");
@@ -126,6 +132,7 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
   prepared.mutable_prompt()->Add(tokens.begin(), tokens.end());
   *prepared.mutable_sampling() = schemas::to_wire(sampling);
   prepared.set_context_max(context_max_);
+  prepared.set_timeout_ms(static_cast<uint64_t>(limits_.timeout_ms));
   name_blocks(prepared);
   return prepared;
 }

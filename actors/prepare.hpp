@@ -16,11 +16,17 @@
 
 namespace troupe::actors {
 
+/// What a cluster allows every request (limits of its manifest).
+struct RequestLimits {
+  uint32_t output_tokens_max = 16384;
+  int64_t timeout_ms = 600'000;
+};
+
 class Preparer {
  public:
   /// Errors: whatever the tokenizer or the template of the model is refused for.
   static Result<std::unique_ptr<Preparer>> make(const model::Model& model, uint32_t context_max,
-                                                std::string model_name);
+                                                std::string model_name, RequestLimits limits = {});
 
   /// What the workers said that their blocks are interchangeable with.
   void set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block);
@@ -42,6 +48,7 @@ class Preparer {
   std::optional<text::ControlSpellings> controls_;  ///< of the tokenizer
   std::string model_name_;
   std::string bos_text_, eos_text_;
+  RequestLimits limits_;
   uint32_t context_max_ = 0;
   uint32_t vocab_size_ = 0;
   std::string fingerprint_;

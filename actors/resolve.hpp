@@ -23,6 +23,7 @@ struct Caller {
   NodeActor local_node;  ///< may be empty (a pure client)
   /// Answers (connect, host, port) as CAF's middleman does; empty: the middleman itself, with TLS.
   caf::actor connector{};
+  int connect_timeout_ms = 5'000;
 };
 
 using Resolved = std::function<void(Result<std::pair<v1::NodeInfo, caf::strong_actor_ptr>>)>;
@@ -36,7 +37,7 @@ void say_hello(Self* self, const NodeActor& node, const Caller& caller, const st
   hello.set_name(caller.name);
   hello.set_incarnation(caller.incarnation);
   hello.set_role(role);
-  self->request(node, std::chrono::milliseconds(limits::connect_timeout_ms), std::move(hello))
+  self->request(node, std::chrono::milliseconds(limits::answer_timeout_ms), std::move(hello))
       .then(
           [done, expected_incarnation](const v1::Welcome& welcome,
                                        const caf::strong_actor_ptr& handle) {
@@ -56,11 +57,10 @@ void say_hello(Self* self, const NodeActor& node, const Caller& caller, const st
           });
 }
 
-/// Finds the handle of `role` at host:port. expected_incarnation 0: whoever is there.
+/// Finds the node actor that is published at host:port.
 template <class Self>
-void resolve_address(Self* self, const Caller& caller, const std::string& host, uint16_t port,
-                     const std::string& role, uint64_t expected_incarnation, Resolved done,
-                     int tries = limits::connect_tries) {
+void connect_node(Self* self, const Caller& caller, const std::string& host, uint16_t port,
+                  std::function<void(Result<NodeActor>)> done, int tries = limits::connect_tries) {
   caf::actor connector = caller.connector;
   if (!connector) {
     if (!self->system().has_middleman() || !self->system().has_openssl_manager()) {
@@ -69,7 +69,7 @@ void resolve_address(Self* self, const Caller& caller, const std::string& host, 
     }
     connector = caf::actor_cast<caf::actor>(self->system().openssl_manager().actor_handle());
   }
-  self->request(connector, std::chrono::milliseconds(limits::connect_timeout_ms),
+  self->request(connector, std::chrono::milliseconds(caller.connect_timeout_ms),
                 caf::connect_atom_v, host, port)
       .then(
           [=](const caf::node_id&, const caf::strong_actor_ptr& ptr, const std::set<std::string>&) {
@@ -77,20 +77,31 @@ void resolve_address(Self* self, const Caller& caller, const std::string& host, 
               done(error(Code::unavailable, concat("nobody is published at ", host, ":", port)));
               return;
             }
-            say_hello(self, caf::actor_cast<NodeActor>(ptr), caller, role, expected_incarnation,
-                      done);
+            done(caf::actor_cast<NodeActor>(ptr));
           },
           [=](const caf::error& e) {
             // CAF 0.17 dates a connection that it makes from the epoch until the first bytes come:
             // when its heartbeat falls into the handshake, it takes the connection for hung.
             if (e == caf::sec::connection_timeout && tries > 1) {
-              resolve_address(self, caller, host, port, role, expected_incarnation, done,
-                              tries - 1);
+              connect_node(self, caller, host, port, done, tries - 1);
               return;
             }
             done(error(Code::unavailable, concat("cannot connect to ", host, ":", port, ": ",
                                                  self->system().render(e))));
           });
+}
+
+/// Finds the handle of `role` at host:port. expected_incarnation 0: whoever is there.
+template <class Self>
+void resolve_address(Self* self, const Caller& caller, const std::string& host, uint16_t port,
+                     const std::string& role, uint64_t expected_incarnation, Resolved done) {
+  connect_node(self, caller, host, port, [=](Result<NodeActor> node) {
+    if (!node) {
+      done(node.error());
+      return;
+    }
+    say_hello(self, *node, caller, role, expected_incarnation, done);
+  });
 }
 
 /// Finds the handle of `role` on exactly this node and incarnation.

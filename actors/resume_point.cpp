@@ -6,15 +6,29 @@
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
+namespace {
+
+void add(v1::ChoiceStats& total, const v1::ChoiceStats& more) {
+  total.set_cached_tokens(std::max(total.cached_tokens(), more.cached_tokens()));
+  total.set_blocks_moved(total.blocks_moved() + more.blocks_moved());
+  total.set_bytes_moved(total.bytes_moved() + more.bytes_moved());
+  total.set_transfer_us(total.transfer_us() + more.transfer_us());
+  total.set_handover_us(total.handover_us() + more.handover_us());
+  if (!more.transport().empty()) total.set_transport(more.transport());
+}
+
+}  // namespace
 
 ResumePoint::ResumePoint(v1::PreparedRequest prepared, const GenerateRequest& request)
     : prepared_(std::move(prepared)), stop_(request.stop), drafts_(request.drafts) {
   choices_.resize(request.choices);
+  current_.resize(request.choices);
   for (uint32_t i = 0; i < request.choices; ++i) choices_[i].choice = i;
 }
 
 v1::StartRequest ResumePoint::next_attempt(const v1::Placement& placement, uint64_t session) {
   ++attempt_;
+  for (size_t i = 0; i < choices_.size(); ++i) fold_stats(i);
   v1::StartRequest start;
   start.set_request_id(prepared_.request_id());
   start.set_attempt(attempt_);
@@ -77,10 +91,12 @@ ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
   choice.logprobs.insert(choice.logprobs.end(), out.logprobs.begin(), out.logprobs.end());
   choice.top_logprobs.insert(choice.top_logprobs.end(), out.top_logprobs.begin(),
                              out.top_logprobs.end());
+  if (delta.has_stats()) current_[delta.choice()] = delta.stats();
   if (delta.finish().empty()) return accepted;
-  take_stats(delta.stats(), choice);
-  if (delta.finish() == "failed") {
+  fold_stats(delta.choice());
+  if (delta.finish() == "failed" || delta.finish() == "moved" || delta.finish() == "closing") {
     accepted.failure = schemas::from_wire(delta.failure());
+    accepted.closing = delta.finish() == "closing";
     return accepted;
   }
   choice.finish_reason = delta.finish();
@@ -88,15 +104,17 @@ ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
   return accepted;
 }
 
-void ResumePoint::take_stats(const v1::ChoiceStats& stats, ChoiceResult& choice) {
-  choice.drafted += stats.drafted();
-  choice.accepted += stats.accepted();
-  stats_.set_cached_tokens(std::max(stats_.cached_tokens(), stats.cached_tokens()));
-  stats_.set_blocks_moved(stats_.blocks_moved() + stats.blocks_moved());
-  stats_.set_bytes_moved(stats_.bytes_moved() + stats.bytes_moved());
-  stats_.set_transfer_us(stats_.transfer_us() + stats.transfer_us());
-  stats_.set_handover_us(stats_.handover_us() + stats.handover_us());
-  if (!stats.transport().empty()) stats_.set_transport(stats.transport());
+void ResumePoint::fold_stats(size_t choice) {
+  add(past_, current_[choice]);
+  choices_[choice].drafted += current_[choice].drafted();
+  choices_[choice].accepted += current_[choice].accepted();
+  current_[choice].Clear();
+}
+
+v1::ChoiceStats ResumePoint::stats() const {
+  v1::ChoiceStats total = past_;
+  for (const v1::ChoiceStats& choice : current_) add(total, choice);
+  return total;
 }
 
 bool ResumePoint::all_finished() const {

@@ -29,6 +29,7 @@ class ResumePoint {
     ClientDelta delta;  ///< only what was not held already
     bool choice_finished = false;
     std::optional<Error> failure;  ///< the worker gave the choice up
+    bool closing = false;          ///< with a failure: the whole cluster is being stopped
     bool gap = false;              ///< a delta is missing: the attempt must be repeated
   };
   /// Takes a delta. Those of other attempts and indices held already are dropped.
@@ -39,18 +40,21 @@ class ResumePoint {
   [[nodiscard]] const v1::PreparedRequest& prepared() const { return prepared_; }
   [[nodiscard]] uint32_t num_tokens() const;
   [[nodiscard]] const std::vector<ChoiceResult>& choices() const { return choices_; }
-  /// Stats of the attempts, summed where that means something.
-  [[nodiscard]] const v1::ChoiceStats& stats() const { return stats_; }
+  /// Stats of all attempts, those that ended in a death included, summed where that means
+  /// something.
+  [[nodiscard]] v1::ChoiceStats stats() const;
 
  private:
-  void take_stats(const v1::ChoiceStats& stats, ChoiceResult& choice);
+  /// What the current attempt said of a choice becomes part of the past.
+  void fold_stats(size_t choice);
 
   v1::PreparedRequest prepared_;
   std::vector<ChoiceResult> choices_;
   std::vector<std::string> stop_;
   bool drafts_ = true;
   uint32_t attempt_ = 0;
-  v1::ChoiceStats stats_;
+  v1::ChoiceStats past_;                  ///< of what ended
+  std::vector<v1::ChoiceStats> current_;  ///< one per choice, as last heard
 };
 
 }  // namespace troupe::actors

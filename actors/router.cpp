@@ -43,7 +43,7 @@ v1::WorkerHelloReply welcome_worker(RouterState& state, const v1::WorkerHello& h
     *reply.mutable_failure() = schemas::to_wire(status.error());
     return reply;
   }
-  state.workers[info.id] = {hello.node(), {}, handle};
+  state.workers[info.id] = {hello.node(), {}, handle, now_us()};
   v1::LoadReport& load = state.workers[info.id].load;
   load.set_name(info.id);
   load.set_blocks_total(info.blocks_total);
@@ -84,6 +84,27 @@ void take_snapshot(RouterState& state, const std::string& payload) {
                                          snapshot.last_number(), blocks);
 }
 
+void take_load(RouterState& state, const v1::LoadReport& load) {
+  const auto found = state.workers.find(load.name());
+  if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
+    return;
+  }
+  found->second.load = load;
+  found->second.heard_us = now_us();
+  state.placement.on_load(load.name(), load.incarnation(), load.blocks_free());
+}
+
+/// Why a worker gets no new requests at this time; empty: it does.
+std::string unfit(const RouterState::Worker& worker, TimeUs now) {
+  if (worker.load.draining()) return "it drains";
+  if (worker.load.stalled()) return "its step loop does not move";
+  const TimeUs silence = now - worker.heard_us;
+  if (silence > limits::load_silence_us) {
+    return concat("nothing was heard of it for ", silence / 1000, " ms");
+  }
+  return {};
+}
+
 v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   v1::Placement reply;
   const auto refuse = [&reply](const Error& why) {
@@ -103,7 +124,9 @@ v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   request.choices = wire.choices();
   request.kv_fingerprint = wire.kv_fingerprint();
   request.exclude.assign(wire.exclude().begin(), wire.exclude().end());
-  auto decision = state.placement.place(request, now_us());
+  const TimeUs now = now_us();
+  for (const auto& [id, worker] : state.workers) state.placement.set_unfit(id, unfit(worker, now));
+  auto decision = state.placement.place(request, now);
   if (!decision) return refuse(decision.error());
   *reply.mutable_decode() = state.workers.at(decision->decode_worker).node;
   if (decision->prefill_worker) {
@@ -132,15 +155,6 @@ void client_down(RouterState& state, const caf::actor_addr& who) {
   state.booked.erase(found);
 }
 
-void take_load(RouterState& state, const v1::LoadReport& load) {
-  const auto found = state.workers.find(load.name());
-  if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
-    return;
-  }
-  found->second.load = load;
-  state.placement.on_load(load.name(), load.incarnation(), load.blocks_free());
-}
-
 v1::RouterStatus status_of(const RouterState& state) {
   v1::RouterStatus status;
   for (const auto& [name, worker] : state.workers) *status.add_workers() = worker.load;
@@ -164,7 +178,10 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         return welcome_worker(*state, hello, handle);
       },
       [state](const v1::KvEvents& events) { return take_events(*state, events); },
-      [state](const v1::LoadReport& load) { take_load(*state, load); },
+      [state](const v1::LoadReport& load) {
+        take_load(*state, load);
+        return v1::Pong();
+      },
       [self, state](const v1::Part& part) {
         state->parts.expire(now_us());
         auto [ack, whole] = state->parts.take(self->current_sender(), part, now_us());

@@ -19,6 +19,7 @@ struct RouterState {
     v1::NodeInfo node;
     v1::LoadReport load;
     caf::strong_actor_ptr handle;
+    TimeUs heard_us = 0;
   };
   Placement placement;
   std::map<std::string, Worker> workers;

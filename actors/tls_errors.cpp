@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "actors/tls_guard.hpp"
+
 namespace {
 
 /// The definition that comes after ours: OpenSSL's.
@@ -32,7 +34,10 @@ int SSL_write(SSL* ssl, const void* buffer, int size) {
 int SSL_accept(SSL* ssl) {
   static auto* const real = next<decltype(SSL_accept)>("SSL_accept");
   ERR_clear_error();
-  return real(ssl);
+  troupe::actors::before_accept(ssl);
+  const int result = real(ssl);
+  troupe::actors::after_accept(ssl, result);
+  return result;
 }
 
 int SSL_connect(SSL* ssl) {

@@ -10,8 +10,9 @@ namespace troupe::actors {
 
 WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
     : self_(self), setup_(std::move(setup)) {
-  WorkerParts parts{*setup_.engine,   *setup_.pool,       *setup_.index,
-                    setup_.tokenizer, setup_.fingerprint, setup_.transport.address};
+  WorkerParts parts{*setup_.engine,      *setup_.pool,       *setup_.index,
+                    setup_.tokenizer,    setup_.fingerprint, setup_.transport.address,
+                    setup_.page_lease_us};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
   drafts_ = make_draft_link();
 }
@@ -108,7 +109,7 @@ void WorkerCore::attach(uint64_t session, const v1::NodeInfo& source, const v1::
     self_->monitor(resolved->second);
     self_
         ->request(caf::actor_cast<PrefillActor>(resolved->second),
-                  std::chrono::milliseconds(limits::request_timeout_ms), wire)
+                  std::chrono::milliseconds(limits::answer_timeout_ms), wire)
         .then([over](const v1::AttachReply& reply) { over(reply); },
               [this, over](const caf::error& e) {
                 over(error(Code::unavailable, concat("the prefill worker did not answer: ",
@@ -156,7 +157,7 @@ v1::PartAck WorkerCore::on_part(const v1::Part& part) {
   } else if (part.kind() == v1::PART_PREFILL) {
     v1::PrefillRequest request;
     if (!request.ParseFromString(*whole)) return refuse_part(error(Code::corrupt, "bad prefill"));
-    if (auto status = logic_->on_prefill(request, now_us()); !status) {
+    if (auto status = logic_->on_prefill(key_of(sender), request, now_us()); !status) {
       return refuse_part(status.error());
     }
   } else {
@@ -191,21 +192,41 @@ void WorkerCore::on_down(const caf::down_msg& down) {
 }
 
 void WorkerCore::on_tick() {
-  parts_.expire(now_us());
-  logic_->on_tick(now_us());
+  const TimeUs now = now_us();
+  parts_.expire(now);
+  logic_->on_tick(now);
   drafts_->on_tick();
-  for (auto& [name, router] : routers_) {
-    if (!router.handle) continue;
-    v1::LoadReport load = logic_->load();
-    load.set_name(own_.name());
-    load.set_incarnation(own_.incarnation());
-    self_->send(caf::actor_cast<RouterActor>(router.handle), load);
-  }
+  const bool stalled = logic_->is_stalled(now);
+  if (stalled && !stall_told_) log_error("worker", "a step takes too long: this worker stands");
+  stall_told_ = stalled;
+  std::vector<std::string> names;
+  for (const auto& [name, router] : routers_) names.push_back(name);
+  for (const std::string& name : names) report_load(name);
+}
+
+v1::Pong WorkerCore::on_ping(const v1::Ping& ping) const {
+  v1::Pong pong;
+  pong.set_number(ping.number());
+  pong.set_stalled(logic_->is_stalled(now_us()));
+  return pong;
+}
+
+void WorkerCore::drain() {
+  draining_ = true;
+  logic_->drain();
+  move_if_drained();
+  setup_.node->busy = logic_->num_busy();
+  setup_.node->draining = true;
+}
+
+void WorkerCore::move_if_drained() {
+  if (draining_ && is_elsewhere_) logic_->move_all();
 }
 
 void WorkerCore::settle() {
   logic_->pump();
   drafts_->pump();
+  setup_.node->busy = logic_->num_busy();
   for (auto& [name, router] : routers_) send_events(router);
 }
 
@@ -232,7 +253,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<std::shared_ptr<
         return reply;
       },
       [core](const v1::ReadDone& done) {
-        core->logic().on_read_done(done);
+        core->logic().on_read_done(done, now_us());
         core->settle();
       },
       [core](const v1::Cancel& cancel) {
@@ -246,7 +267,11 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<std::shared_ptr<
         core->logic().handovers().on_announce(announce, now_us());
         core->settle();
       },
-      [core](const v1::Members& members) { core->on_members(members); },
+      [core](const v1::Ping& ping) { return core->on_ping(ping); },
+      [core](const v1::Members& members) {
+        core->on_members(members);
+        core->settle();
+      },
       [core](const Closure& closure) {
         (*closure.run)();
         core->settle();

@@ -30,6 +30,7 @@ struct WorkerSetup {
   std::string fingerprint;
   v1::DeviceProfile profile;
   DeviceActor device;
+  TimeUs page_lease_us = transport::limits::lease_us;
 };
 
 class WorkerCore {
@@ -41,6 +42,9 @@ class WorkerCore {
   void on_members(const v1::Members& members);
   void on_down(const caf::down_msg& down);
   void on_tick();
+  v1::Pong on_ping(const v1::Ping& ping) const;
+  /// Nothing new from now on; what runs moves as soon as there is another worker for it.
+  void drain();
   WorkerLogic& logic() { return *logic_; }
   PeerKey key_of(const caf::strong_actor_ptr& peer);
   /// After every message: next plan to the device, events to the routers.
@@ -52,6 +56,7 @@ class WorkerCore {
     caf::strong_actor_ptr handle;
     uint64_t sent_events = 0;
     bool busy = false;  ///< a batch or a snapshot is not answered yet
+    TimeUs heard_us = 0;
   };
 
   struct Draft {
@@ -65,6 +70,8 @@ class WorkerCore {
   void attach(uint64_t session, const v1::NodeInfo& source, const v1::Attach& attach);
   void connect(uint64_t session, const std::string& address);
   void greet_router(const v1::NodeInfo& node);
+  void report_load(const std::string& name);
+  void move_if_drained();
   void send_events(Router& router);
   void send_snapshot(const std::string& name);
   std::unique_ptr<DraftLink> make_draft_link();
@@ -85,6 +92,9 @@ class WorkerCore {
   std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
   std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
   std::map<std::string, Router> routers_;
+  bool draining_ = false;
+  bool is_elsewhere_ = false;  ///< another worker could take over what runs here
+  bool stall_told_ = false;
 };
 
 /// `core_out` gets the core, for closures that are sent to this actor.

@@ -39,10 +39,10 @@ void WorkerLogic::hold(Client& client, v1::Delta delta) {
       held.mutable_logprob_bits()->MergeFrom(delta.logprob_bits());
       held.mutable_top_logprobs()->MergeFrom(delta.top_logprobs());
       held.mutable_text()->append(delta.text());
+      if (delta.has_stats()) *held.mutable_stats() = delta.stats();
       if (delta.finish().empty()) return;
       held.set_finish(delta.finish());
       *held.mutable_failure() = delta.failure();
-      *held.mutable_stats() = delta.stats();
       return;
     }
   }

@@ -1,5 +1,6 @@
 // The decode side of a worker: starts, cancels, what a step drew.
 #include <bit>
+#include <utility>
 
 #include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
@@ -10,8 +11,7 @@
 namespace troupe::actors {
 
 Result<WorkerLogic::Choice> WorkerLogic::make_choice(PeerKey client, const v1::StartRequest& start,
-                                                     const v1::ChoiceState& state,
-                                                     TimeUs now) const {
+                                                     const v1::ChoiceState& state) const {
   text::OutputText::Options options;
   options.stops.assign(start.stop().begin(), start.stop().end());
   TROUPE_TRY(text::check_stop_strings(options.stops));
@@ -27,8 +27,8 @@ Result<WorkerLogic::Choice> WorkerLogic::make_choice(PeerKey client, const v1::S
                 {},
                 text::OutputText(parts_.tokenizer, std::move(options)),
                 {},
-                0,
-                now};
+                false,
+                0};
   TROUPE_ASSIGN(choice.spec.sampling, schemas::from_wire(start.sampling()));
   TROUPE_ASSIGN(choice.spec.root, schemas::unpack_name(start.root()));
   choice.spec.sampling.choice = state.choice();
@@ -52,16 +52,21 @@ void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs
       if (found->second.attempt >= start.attempt()) continue;
       end_choice(key, true);
     }
-    if (closing_ || choices_.size() >= limits::requests_max) {
-      fail(client, key.first, key.second, start.attempt(),
-           closing_ ? error(Code::unavailable, "the worker is shutting down")
-                    : error(Code::unavailable,
-                            concat("the worker has ", choices_.size(), " requests already")));
+    if (closing_ || draining_) {
+      refuse(client, key.first, key.second, start.attempt(),
+             error(Code::unavailable, "the worker drains or shuts down"),
+             cluster_ends_ ? "closing" : "moved");
       continue;
     }
-    auto choice = make_choice(client, start, state, now);
+    if (choices_.size() >= limits::requests_max) {
+      refuse(client, key.first, key.second, start.attempt(),
+             error(Code::unavailable,
+                   concat("the worker has ", choices_.size(), " requests already")));
+      continue;
+    }
+    auto choice = make_choice(client, start, state);
     if (!choice) {
-      fail(client, key.first, key.second, start.attempt(), choice.error());
+      refuse(client, key.first, key.second, start.attempt(), choice.error());
       continue;
     }
     clients_[client];
@@ -80,7 +85,7 @@ void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs
 bool WorkerLogic::admit(Choice& choice) {
   auto id = parts_.engine.add(choice.spec);
   if (!id) {
-    fail(choice.client, choice.request_id, choice.choice, choice.attempt, id.error());
+    refuse(choice.client, choice.request_id, choice.choice, choice.attempt, id.error());
     return false;
   }
   choice.sequence = *id;
@@ -120,26 +125,13 @@ void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
       choice.stats.set_transport(summary.transport);
       choice.stats.set_transfer_us(static_cast<uint64_t>(summary.read_us));
       choice.stats.set_handover_us(static_cast<uint64_t>(summary.handover_us));
+      choice.stats_news = true;
     } else if (!admit(choice)) {
       refused.push_back(key);
     }
     choice.session = 0;
   }
   for (const ChoiceKey& key : refused) choices_.erase(key);
-}
-
-void WorkerLogic::fail(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt,
-                       Error why) {
-  v1::Delta delta;
-  delta.set_request_id(request_id);
-  delta.set_choice(choice);
-  delta.set_attempt(attempt);
-  delta.set_finish("failed");
-  *delta.mutable_failure() = schemas::to_wire(why);
-  clients_[client];
-  std::map<PeerKey, v1::Deltas> outgoing;
-  *outgoing[client].add_deltas() = std::move(delta);
-  flush(std::move(outgoing), now_);
 }
 
 void WorkerLogic::end_choice(ChoiceKey key, bool cancel_sequence) {
@@ -173,11 +165,10 @@ void WorkerLogic::on_cancel(uint64_t request_id, uint32_t attempt) {
       sessions.push_back(session);
     }
   }
-  for (uint64_t session : sessions) end_source(session);
+  for (uint64_t session : sessions) apply(session, sources_.at(session).session.cancel());
 }
 
-void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Deltas>& outgoing,
-                             TimeUs now) {
+void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Deltas>& outgoing) {
   const auto owner = by_sequence_.find(in.sequence);
   if (owner == by_sequence_.end()) return;
   const ChoiceKey key = owner->second;
@@ -187,9 +178,6 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   delta.set_choice(choice.choice);
   delta.set_attempt(choice.attempt);
   delta.set_first_index(in.first_index);
-  if (choice.stats.prefill_us() == 0) {
-    choice.stats.set_prefill_us(static_cast<uint64_t>(now - choice.started_us));
-  }
   choice.stats.set_drafted(choice.stats.drafted() + in.drafted);
   choice.stats.set_accepted(choice.stats.accepted() + in.accepted_drafts);
   bool stopped = false;
@@ -222,10 +210,8 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
     }
     if (in.error) *delta.mutable_failure() = schemas::to_wire(*in.error);
   }
-  if (finish) {
-    delta.set_finish(*finish);
-    *delta.mutable_stats() = choice.stats;
-  }
+  if (finish) delta.set_finish(*finish);
+  if (finish || std::exchange(choice.stats_news, false)) *delta.mutable_stats() = choice.stats;
   const PeerKey client = choice.client;
   if (finish) end_choice(key, false);
   queue(client, std::move(delta), outgoing);

@@ -23,6 +23,7 @@
 #include "schemas/cluster.pb.h"
 #include "schemas/request.pb.h"
 #include "text/output_text.hpp"
+#include "transport/source_session.hpp"
 
 namespace troupe::actors {
 
@@ -49,6 +50,8 @@ struct WorkerParts {
   std::shared_ptr<const text::Tokenizer> tokenizer;  ///< may be empty: no text, no stop strings
   std::string fingerprint;                           ///< 32 bytes
   std::string transport_address;                     ///< what readers connect to
+  /// How long blocks wait, pinned, for a reader that says nothing.
+  TimeUs page_lease_us = transport::limits::lease_us;
 };
 
 class WorkerLogic {
@@ -65,9 +68,10 @@ class WorkerLogic {
   Handovers& handovers() { return handovers_; }
 
   // --- prefill --------------------------------------------------------------------------------
-  Status on_prefill(const v1::PrefillRequest& request, TimeUs now);
+  /// The session is the client's until it is read: it ends when the client goes.
+  Status on_prefill(PeerKey client, const v1::PrefillRequest& request, TimeUs now);
   v1::AttachReply on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now);
-  void on_read_done(const v1::ReadDone& done);
+  void on_read_done(const v1::ReadDone& done, TimeUs now);
 
   // --- the loop -------------------------------------------------------------------------------
   void on_step_done(Result<engine::StepResult> result, TimeUs now);
@@ -76,10 +80,19 @@ class WorkerLogic {
   /// Leases and time-outs; call a few times a second.
   void on_tick(TimeUs now);
 
-  /// Everything that runs fails with `unavailable`, so that clients go elsewhere.
-  void close();
+  // --- the end --------------------------------------------------------------------------------
+  /// From now on nothing new is taken: starts are answered with "moved".
+  void drain() { draining_ = true; }
+  /// What runs goes on elsewhere: clients are told so.
+  void move_all();
+  /// Everything ends. Clients go elsewhere, or are told that there is nowhere to go.
+  void close(bool whole_cluster);
+  /// Requests and sessions that are not over.
+  [[nodiscard]] uint32_t num_busy() const;
 
-  [[nodiscard]] v1::LoadReport load() const;
+  /// The step that runs has run for longer than a step may.
+  [[nodiscard]] bool is_stalled(TimeUs now) const;
+  [[nodiscard]] v1::LoadReport load(TimeUs now) const;
 
  private:
   struct Choice {
@@ -91,8 +104,8 @@ class WorkerLogic {
     engine::SequenceSpec spec;                   ///< kept while it waits
     text::OutputText text;
     v1::ChoiceStats stats;
+    bool stats_news = false;  ///< the next delta tells the client, whatever becomes of us
     uint64_t session = 0;
-    TimeUs started_us = 0;
   };
   struct Client {
     uint64_t next_number = 1;
@@ -103,46 +116,56 @@ class WorkerLogic {
     size_t held_bytes = 0;
   };
   struct Source {  ///< a session that reads from us
-    uint64_t session = 0;
+    transport::SourceSession session;
     uint64_t request_id = 0;
     uint32_t attempt = 0;
     std::optional<engine::SequenceId> sequence;
     bool prefilled = false;
     std::optional<Error> failure;  ///< the prefill was refused before anybody attached
     std::optional<PeerKey> reader;
-    uint32_t first_block = 0, end_block = 0;
-    std::map<uint32_t, kv::IndexedBlock> blocks;  ///< ready, pinned
-    std::set<uint32_t> announced;
-    TimeUs lease_end_us = 0;
+    std::optional<PeerKey> client;
   };
   using ChoiceKey = std::pair<uint64_t, uint32_t>;
 
   Result<Choice> make_choice(PeerKey client, const v1::StartRequest& start,
-                             const v1::ChoiceState& state, TimeUs now) const;
+                             const v1::ChoiceState& state) const;
   /// Hands the choice to the engine; what it refuses is told to the client.
   bool admit(Choice& choice);
   /// True when the choice now waits for blocks.
   bool begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now);
   /// The blocks of a session are here, or will not come: the choices that waited go on.
   void on_handover_over(const HandoverSummary& summary);
-  void fail(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt, Error why);
+  /// Tells a client that this worker will not (go on to) work on a choice.
+  void refuse(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt, Error why,
+              const char* finish = "failed");
+  /// Ends all choices with this last word.
+  void end_all(const char* finish, const Error& why);
   void end_choice(ChoiceKey key, bool cancel_sequence);
-  void take_delta(const engine::Delta& delta, std::map<PeerKey, v1::Deltas>& outgoing, TimeUs now);
+  void take_delta(const engine::Delta& delta, std::map<PeerKey, v1::Deltas>& outgoing);
   void queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing);
   void flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now);
   static void hold(Client& client, v1::Delta delta);
   void release_held(PeerKey key, Client& client);
   void drop_slow_client(PeerKey key);
-  void take_block(const engine::BlockReady& ready);
   void take_outcome(const engine::Outcome& outcome, TimeUs now);
-  void announce_ready(Source& source);
-  void end_source(uint64_t session);
+  using Announces = std::map<uint64_t, v1::Announce>;
+  void take_block(const engine::BlockReady& ready, Announces& announces);
+  Source& source_of(uint64_t session, TimeUs now);
+  /// Does what the session's state machine says; what is to be told is added to `announce`. The
+  /// source may be gone afterwards.
+  void apply(uint64_t session, const transport::SourceActions& actions, v1::Announce& announce);
+  /// The same, and tells the reader at once.
+  void apply(uint64_t session, const transport::SourceActions& actions);
+  void tell_reader(std::optional<PeerKey> reader, const v1::Announce& announce);
 
   WorkerParts parts_;
   WorkerPorts ports_;
   Handovers handovers_;
   bool running_ = false;  ///< a plan is with the device
   bool closing_ = false;
+  bool draining_ = false;
+  bool cluster_ends_ = false;
+  TimeUs step_since_ = 0;  ///< when the plan was given to the device
   TimeUs now_ = 0;
   std::map<ChoiceKey, Choice> choices_;
   std::unordered_map<engine::SequenceId, ChoiceKey> by_sequence_;

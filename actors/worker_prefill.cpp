@@ -1,4 +1,5 @@
-// The prefill side of a worker: sessions that read blocks from this worker's pool.
+// The prefill side of a worker: sessions that read blocks from this worker's pool. The states are
+// transport::SourceSession's.
 #include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
 #include "base/concat.hpp"
@@ -7,18 +8,27 @@
 
 namespace troupe::actors {
 
-Status WorkerLogic::on_prefill(const v1::PrefillRequest& request, TimeUs now) {
+WorkerLogic::Source& WorkerLogic::source_of(uint64_t session, TimeUs now) {
+  const auto found = sources_.find(session);
+  if (found != sources_.end()) return found->second;
+  Source made{
+      transport::SourceSession(session, now, parts_.page_lease_us), 0, 0, {}, false, {}, {}, {}};
+  return sources_.emplace(session, std::move(made)).first->second;
+}
+
+Status WorkerLogic::on_prefill(PeerKey client, const v1::PrefillRequest& request, TimeUs now) {
   now_ = now;
   if (closing_) return error(Code::unavailable, "the worker is shutting down");
+  if (draining_) return error(Code::unavailable, "the worker drains");
   if (sources_.size() >= limits::sessions_max && !sources_.contains(request.session())) {
     return error(Code::exhausted, concat(sources_.size(), " sessions are open"));
   }
-  Source& source = sources_[request.session()];
+  const uint64_t session = request.session();
+  Source& source = source_of(session, now);
   if (source.sequence) return {};
-  source.session = request.session();
   source.request_id = request.request_id();
   source.attempt = request.attempt();
-  source.lease_end_us = now + limits::pending_attach_us;
+  source.client = client;
 
   engine::SequenceSpec spec;
   spec.tokens.assign(request.tokens().begin(), request.tokens().end());
@@ -29,12 +39,7 @@ Status WorkerLogic::on_prefill(const v1::PrefillRequest& request, TimeUs now) {
                  : Result<engine::SequenceId>(root.error());
   if (!id) {
     if (source.reader) {
-      v1::Announce announce;
-      announce.set_session(source.session);
-      announce.set_last(true);
-      *announce.mutable_failure() = schemas::to_wire(id.error());
-      ports_.send_announce(*source.reader, announce);
-      end_source(request.session());
+      apply(session, source.session.fail(id.error()));
     } else {
       // Kept until the lease ends: the reader that is about to attach need not wait for nothing.
       source.failure = id.error();
@@ -42,7 +47,7 @@ Status WorkerLogic::on_prefill(const v1::PrefillRequest& request, TimeUs now) {
     return id.error();
   }
   source.sequence = *id;
-  source_by_sequence_[*id] = request.session();
+  source_by_sequence_[*id] = session;
   return {};
 }
 
@@ -50,7 +55,7 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
   now_ = now;
   v1::AttachReply reply;
   reply.set_kv_fingerprint(parts_.fingerprint);
-  const auto refuse = [&reply](Error why) {
+  const auto refused = [&reply](const Error& why) {
     *reply.mutable_failure() = schemas::to_wire(why);
     return reply;
   };
@@ -58,82 +63,87 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
     const auto text = [](const std::string& bytes) {
       return troupe::hex({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     };
-    return refuse(error(Code::failed_precondition,
-                        concat("KV fingerprints differ: reader ", text(attach.kv_fingerprint()),
-                               ", source ", text(parts_.fingerprint)),
-                        "both need the same model, compute mode, KV type and release"));
+    return refused(error(Code::failed_precondition,
+                         concat("KV fingerprints differ: reader ", text(attach.kv_fingerprint()),
+                                ", source ", text(parts_.fingerprint)),
+                         "both need the same model, compute mode, KV type and release"));
   }
-  if (closing_) return refuse(error(Code::unavailable, "the worker is shutting down"));
-  if (sources_.size() >= limits::sessions_max && !sources_.contains(attach.session())) {
-    return refuse(error(Code::exhausted, concat(sources_.size(), " sessions are open")));
+  if (closing_) return refused(error(Code::unavailable, "the worker is shutting down"));
+  const bool known = sources_.contains(attach.session());
+  if (draining_ && !known) return refused(error(Code::unavailable, "the worker drains"));
+  if (sources_.size() >= limits::sessions_max && !known) {
+    return refused(error(Code::exhausted, concat(sources_.size(), " sessions are open")));
   }
-  Source& source = sources_[attach.session()];
+  Source& source = source_of(attach.session(), now);
   if (source.failure) {
     const Error why = *source.failure;
-    end_source(attach.session());
-    return refuse(why);
+    apply(attach.session(), source.session.cancel());
+    return refused(why);
   }
-  source.session = attach.session();
+  if (source.session.is_reserved()) {
+    return refused(error(Code::failed_precondition, "the session has a reader already"));
+  }
   source.reader = reader;
-  source.first_block = attach.first_block();
-  source.end_block = attach.end_block();
-  source.lease_end_us = now + limits::pending_attach_us;
   reply.set_transport_address(parts_.transport_address);
-  announce_ready(source);
+  apply(attach.session(),
+        source.session.on_reserved(attach.first_block(), attach.end_block(), now));
   return reply;
 }
 
-void WorkerLogic::take_block(const engine::BlockReady& ready) {
+void WorkerLogic::take_block(const engine::BlockReady& ready, Announces& announces) {
   const auto owner = source_by_sequence_.find(ready.sequence);
   if (owner == source_by_sequence_.end()) return;
-  Source& source = sources_.at(owner->second);
-  if (!source.blocks.emplace(ready.block_index, ready.block).second) return;
+  const uint64_t session = owner->second;
   parts_.pool.retain(ready.block.page);
-  ports_.grant(source.session, ready.block.page);
-  source.lease_end_us = now_ + limits::pending_attach_us;
+  ports_.grant(session, ready.block.page);
+  const transport::BlockAnnouncement block{ready.block_index, ready.block.page,
+                                           ready.block.checksum};
+  apply(session, sources_.at(session).session.announce(block), announces[session]);
 }
 
-void WorkerLogic::announce_ready(Source& source) {
-  if (!source.reader) return;
-  v1::Announce announce;
-  announce.set_session(source.session);
-  announce.set_last(source.prefilled);
-  for (const auto& [index, block] : source.blocks) {
-    if (index < source.first_block || index >= source.end_block) continue;
-    if (!source.announced.insert(index).second) continue;
+void WorkerLogic::apply(uint64_t session, const transport::SourceActions& actions,
+                        v1::Announce& announce) {
+  announce.set_session(session);
+  for (const transport::BlockAnnouncement& block : actions.announce) {
     v1::AnnouncedBlock* added = announce.add_blocks();
-    added->set_block_index(index);
+    added->set_block_index(block.index);
     added->set_page(block.page);
     added->set_checksum(block.checksum);
   }
-  if (announce.blocks_size() > 0 || announce.last()) ports_.send_announce(*source.reader, announce);
-}
-
-void WorkerLogic::on_read_done(const v1::ReadDone& done) {
-  const auto found = sources_.find(done.session());
-  if (found == sources_.end()) return;
-  Source& source = found->second;
-  source.lease_end_us = now_ + limits::pending_attach_us;
-  for (uint32_t index : done.block_index()) {
-    const auto block = source.blocks.find(index);
-    if (block == source.blocks.end()) continue;
-    parts_.pool.release(block->second.page);
-    source.blocks.erase(block);
-  }
-  if (done.all()) end_source(done.session());
-}
-
-void WorkerLogic::end_source(uint64_t session) {
+  if (actions.tell_last) announce.set_last(true);
+  if (actions.tell_failure) *announce.mutable_failure() = schemas::to_wire(*actions.tell_failure);
+  if (actions.over) ports_.revoke(session);
+  for (const kv::PageId page : actions.unpin) parts_.pool.release(page);
+  if (!actions.over) return;
   const auto found = sources_.find(session);
-  if (found == sources_.end()) return;
-  Source& source = found->second;
-  ports_.revoke(session);
-  for (const auto& [index, block] : source.blocks) parts_.pool.release(block.page);
-  if (source.sequence) {
-    source_by_sequence_.erase(*source.sequence);
-    if (!source.prefilled) parts_.engine.cancel(*source.sequence);
+  if (found->second.sequence) {
+    source_by_sequence_.erase(*found->second.sequence);
+    if (!found->second.prefilled) parts_.engine.cancel(*found->second.sequence);
   }
   sources_.erase(found);
+}
+
+void WorkerLogic::apply(uint64_t session, const transport::SourceActions& actions) {
+  const std::optional<PeerKey> reader = sources_.at(session).reader;
+  v1::Announce announce;
+  apply(session, actions, announce);
+  if (announce.blocks_size() > 0 || actions.tell_last || actions.tell_heartbeat ||
+      actions.tell_failure) {
+    tell_reader(reader, announce);
+  }
+}
+
+void WorkerLogic::tell_reader(std::optional<PeerKey> reader, const v1::Announce& announce) {
+  if (reader) ports_.send_announce(*reader, announce);
+}
+
+void WorkerLogic::on_read_done(const v1::ReadDone& done, TimeUs now) {
+  now_ = now;
+  const auto found = sources_.find(done.session());
+  if (found == sources_.end()) return;
+  const std::vector<uint32_t> indices(done.block_index().begin(), done.block_index().end());
+  apply(done.session(), found->second.session.on_read_done(indices, now));
+  if (done.all()) apply(done.session(), found->second.session.on_done(now));
 }
 
 }  // namespace troupe::actors

@@ -12,6 +12,14 @@ void WorkerCore::on_members(const v1::Members& members) {
   for (const v1::NodeInfo& node : members.nodes()) {
     if (node.incarnation() == setup_.caller.incarnation) own_ = node;
   }
+  is_elsewhere_ =
+      std::any_of(members.nodes().begin(), members.nodes().end(), [this](const v1::NodeInfo& node) {
+        const auto& roles = node.roles();
+        return node.incarnation() != setup_.caller.incarnation && node.health() == "ready" &&
+               node.kv_fingerprint() == setup_.fingerprint &&
+               std::find(roles.begin(), roles.end(), "decode") != roles.end();
+      });
+  move_if_drained();
   if (own_.name().empty()) return;
   follow_draft(members);
   for (const v1::NodeInfo& node : members.nodes()) {
@@ -26,7 +34,7 @@ void WorkerCore::on_members(const v1::Members& members) {
 
 void WorkerCore::greet_router(const v1::NodeInfo& node) {
   const std::string name = node.name();
-  routers_[name] = Router{node, nullptr, 0, true};
+  routers_[name] = Router{node, nullptr, 0, true, now_us()};
   resolve(self_, setup_.caller, node, "router", [this, name](auto resolved) {
     const auto found = routers_.find(name);
     if (found == routers_.end()) return;
@@ -57,12 +65,36 @@ void WorkerCore::greet_router(const v1::NodeInfo& node) {
               }
               greeted->second.handle = handle;
               greeted->second.busy = false;
+              greeted->second.heard_us = now_us();
               self_->monitor(handle);
               setup_.node->worker_known = true;
               if (reply.want_snapshot()) send_snapshot(name);
             },
             [this, name](const caf::error&) { routers_.erase(name); });
   });
+}
+
+void WorkerCore::report_load(const std::string& name) {
+  const auto found = routers_.find(name);
+  if (!found->second.handle) return;
+  const TimeUs now = now_us();
+  if (now - found->second.heard_us > limits::router_silence_us) {
+    log_warning("worker", concat("router ", name, " does not answer; it is greeted anew"));
+    routers_.erase(found);
+    return;
+  }
+  v1::LoadReport load = logic_->load(now);
+  load.set_name(own_.name());
+  load.set_incarnation(own_.incarnation());
+  self_
+      ->request(caf::actor_cast<RouterActor>(found->second.handle),
+                std::chrono::milliseconds(limits::request_timeout_ms), load)
+      .then(
+          [this, name](const v1::Pong&) {
+            const auto router = routers_.find(name);
+            if (router != routers_.end()) router->second.heard_us = now_us();
+          },
+          [](const caf::error&) {});
 }
 
 void WorkerCore::send_events(Router& router) {

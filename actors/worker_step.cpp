@@ -24,6 +24,7 @@ void WorkerLogic::pump() {
     return;
   }
   running_ = true;
+  step_since_ = now_;
   ports_.submit(std::move(plan));
 }
 
@@ -35,31 +36,31 @@ void WorkerLogic::on_step_done(Result<engine::StepResult> result, TimeUs now) {
 }
 
 void WorkerLogic::take_outcome(const engine::Outcome& outcome, TimeUs now) {
-  std::set<uint64_t> touched;
-  for (const engine::BlockReady& ready : outcome.blocks) {
-    take_block(ready);
-    const auto owner = source_by_sequence_.find(ready.sequence);
-    if (owner != source_by_sequence_.end()) touched.insert(owner->second);
-  }
+  Announces announces;
+  for (const engine::BlockReady& ready : outcome.blocks) take_block(ready, announces);
   std::map<PeerKey, v1::Deltas> outgoing;
   for (const engine::Delta& delta : outcome.deltas) {
     const auto owner = source_by_sequence_.find(delta.sequence);
     if (owner == source_by_sequence_.end()) {
-      take_delta(delta, outgoing, now);
+      take_delta(delta, outgoing);
       continue;
     }
     if (!delta.finish) continue;
-    Source& source = sources_.at(owner->second);
+    const uint64_t session = owner->second;
+    Source& source = sources_.at(session);
     source.prefilled = true;
-    if (delta.error && source.reader) {
-      v1::Announce announce;
-      announce.set_session(source.session);
-      *announce.mutable_failure() = schemas::to_wire(*delta.error);
-      ports_.send_announce(*source.reader, announce);
+    if (delta.error) {
+      apply(session, source.session.fail(*delta.error));
+      announces.erase(session);
+    } else {
+      apply(session, source.session.finish(), announces[session]);
     }
-    touched.insert(owner->second);
   }
-  for (uint64_t session : touched) announce_ready(sources_.at(session));
+  for (const auto& [session, announce] : announces) {
+    const auto source = sources_.find(session);
+    if (source == sources_.end() || (announce.blocks_size() == 0 && !announce.last())) continue;
+    tell_reader(source->second.reader, announce);
+  }
   flush(std::move(outgoing), now);
 }
 
@@ -71,31 +72,26 @@ void WorkerLogic::on_peer_down(PeerKey peer) {
   for (auto it = choices.rbegin(); it != choices.rend(); ++it) end_choice(*it, true);
   std::vector<uint64_t> sessions;
   for (const auto& [session, source] : sources_) {
-    if (source.reader == peer) sessions.push_back(session);
+    if (source.reader == peer || source.client == peer) sessions.push_back(session);
   }
-  for (uint64_t session : sessions) end_source(session);
+  for (uint64_t session : sessions) {
+    Source& source = sources_.at(session);
+    apply(session, source.reader == peer ? source.session.on_peer_down() : source.session.cancel());
+  }
   clients_.erase(peer);
 }
 
 void WorkerLogic::on_tick(TimeUs now) {
   now_ = now;
   handovers_.on_tick(now);
-  std::vector<uint64_t> over;
-  for (auto& [session, source] : sources_) {
-    if (source.sequence && !source.prefilled) {
-      // News for a reader that waits while others are computed.
-      if (source.reader) {
-        v1::Announce alive;
-        alive.set_session(session);
-        ports_.send_announce(*source.reader, alive);
-      }
-      continue;
+  std::vector<uint64_t> sessions;
+  for (const auto& [session, source] : sources_) sessions.push_back(session);
+  for (uint64_t session : sessions) {
+    const transport::SourceActions actions = sources_.at(session).session.on_tick(now);
+    if (actions.over) {
+      log_warning("worker", "a session was not read to its end within its lease");
     }
-    if (now > source.lease_end_us) over.push_back(session);
-  }
-  for (uint64_t session : over) {
-    log_warning("worker", "a session was not read to its end within its lease");
-    end_source(session);
+    apply(session, actions);
   }
   std::vector<PeerKey> slow;
   for (const auto& [key, client] : clients_) {
@@ -109,31 +105,7 @@ void WorkerLogic::on_tick(TimeUs now) {
   }
 }
 
-void WorkerLogic::close() {
-  closing_ = true;
-  std::vector<std::pair<ChoiceKey, std::pair<PeerKey, uint32_t>>> all;
-  for (const auto& [key, choice] : choices_) {
-    all.push_back({key, {choice.client, choice.attempt}});
-  }
-  for (auto it = all.rbegin(); it != all.rend(); ++it) {
-    end_choice(it->first, true);
-    fail(it->second.first, it->first.first, it->first.second, it->second.second,
-         error(Code::unavailable, "the worker is shutting down"));
-  }
-  while (!sources_.empty()) {
-    const Source& source = sources_.begin()->second;
-    if (source.reader) {
-      v1::Announce announce;
-      announce.set_session(source.session);
-      *announce.mutable_failure() =
-          schemas::to_wire(error(Code::unavailable, "the worker is shutting down"));
-      ports_.send_announce(*source.reader, announce);
-    }
-    end_source(source.session);
-  }
-}
-
-v1::LoadReport WorkerLogic::load() const {
+v1::LoadReport WorkerLogic::load(TimeUs now) const {
   const engine::EngineStats stats = parts_.engine.stats();
   v1::LoadReport load;
   load.set_waiting(stats.waiting);
@@ -148,6 +120,8 @@ v1::LoadReport WorkerLogic::load() const {
   load.set_accepted(stats.accepted);
   load.set_cached_tokens(stats.cached_tokens);
   load.set_sessions(static_cast<uint32_t>(sources_.size() + handovers_.size()));
+  load.set_draining(draining_ || closing_);
+  load.set_stalled(is_stalled(now));
   return load;
 }
 

@@ -81,6 +81,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
               << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)" << std::endl;
     int signal = 0;
     sigwait(&signals, &signal);
+    (*node)->announce_end();
     node->reset();
   }
   directory.clear();

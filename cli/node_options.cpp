@@ -32,6 +32,12 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   worker.limits.chunk_tokens = limits.chunk_tokens();
   worker.limits.step_tokens_max = limits.step_tokens_max();
   worker.limits.draft_tokens_max = limits.draft_tokens_max();
+  options.limits.output_tokens_max = limits.output_tokens_max();
+  options.limits.request_timeout_ms = static_cast<int64_t>(limits.request_timeout_ms());
+  options.limits.lease_ms = static_cast<int64_t>(limits.lease_ms());
+  options.limits.connect_timeout_ms = static_cast<int64_t>(limits.connect_timeout_ms());
+  options.limits.drain_timeout_ms = static_cast<int64_t>(limits.drain_timeout_ms());
+  options.limits.page_lease_ms = static_cast<int64_t>(start.spec.transport().page_lease_ms());
   for (const v1::Manifest::Model& model : start.spec.models()) {
     if (model.name() != start.process.model) continue;
     worker.compute = model.compute() == v1::Manifest::COMPUTE_EXACT ? cpu::ComputeMode::exact

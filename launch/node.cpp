@@ -52,7 +52,17 @@ Result<NodeStart> node_start(const std::filesystem::path& run_dir, const std::st
   start.certificates = certificate_files(state.certificates, name);
   TROUPE_TRY(verify_certificate(state.certificates, name));
   start.run_dir = folder.path();
+  for (const PlannedProcess& other : plan.processes) {
+    if (other.is_here && other.plays("directory")) start.has_directory_here = true;
+  }
   return start;
+}
+
+bool is_stopping(const NodeStart& start) {
+  const auto folder = RunDirectory::at(start.run_dir);
+  if (!folder) return false;
+  const auto state = folder->read_state();
+  return state && state->phase == Phase::stopping;
 }
 
 Status announce_ready(uint16_t port) {

@@ -22,11 +22,15 @@ struct NodeStart {
   uint16_t directory_port = 0;    ///< 0 if this process runs the directory
   CertificateFiles certificates;  ///< verified
   std::filesystem::path run_dir;
+  bool has_directory_here = false;  ///< the directory runs on this host: its end is everybody's
 };
 
 /// For "node --run-dir DIR --name NAME". Errors: no such cluster or process, certificates that do
 /// not verify.
 Result<NodeStart> node_start(const std::filesystem::path& run_dir, const std::string& name);
+
+/// Whether the supervisor is stopping all processes of this host, not just this one.
+bool is_stopping(const NodeStart& start);
 
 /// Tells the supervisor that this process answers on that port. Without a supervisor (no
 /// TROUPE_READY_FD) it does nothing.

@@ -258,6 +258,7 @@ void Supervisor::stop(const std::string& why) {
   options_.state.phase = Phase::stopping;
   kill_at_ms_ = now_ms() + options_.stop_timeout_ms;
   log_info("supervisor", "stopping: " + why);
+  publish();  // a process that is told to stop reads whether all of them are
   for (Held& held : held_) {
     const ProcessId id = held.ward.state().id;
     held.ward.on_stopping();

@@ -53,7 +53,7 @@ Result<PeerId> Transport::Core::connect_over(const Address& peer, Path path) {
   auto answer = std::make_shared<std::promise<Status>>();
   auto result = answer->get_future();
   thread_.post([this, id, peer, path, answer] {
-    receiver_->connect(id, peer, path, now_us() + limits::connect_timeout_us,
+    receiver_->connect(id, peer, path, now_us() + options_.connect_timeout_us,
                        [answer](Status status) { answer->set_value(std::move(status)); });
   });
   // The receiver answers by its own deadline.

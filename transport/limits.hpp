@@ -42,7 +42,6 @@ inline constexpr int shm_pieces_per_turn = 4;
 /// Reads that may wait or move at one time in one process.
 inline constexpr size_t reads_max = size_t{1} << 20;
 
-inline constexpr TimeUs connect_timeout_us = 5'000'000;
 /// How long a cancelled read waits for gets that UCX has queued before its endpoint is closed by
 /// force (nothing else makes UCX let go of a page).
 inline constexpr TimeUs cancel_grace_us = 1'000'000;
@@ -62,11 +61,17 @@ inline constexpr int sleep_ms_max = 100;
 /// messages is 10 to 12.
 inline constexpr size_t direct_rkey_bytes_min = 20;
 
-/// A session's lease: how long it lives without a word from the other end; heartbeats go out three
-/// times as often.
-inline constexpr TimeUs lease_us = 10'000'000;
+/// How long the source of a session keeps its pages without a word from the receiver (a manifest
+/// sets it: transport.page_lease).
+inline constexpr TimeUs lease_us = 30'000'000;
+/// How long the receiver waits for the first word of the source, and for the next ones; then it
+/// computes the blocks itself.
+inline constexpr TimeUs attach_us = 3'000'000;
+inline constexpr TimeUs silence_us = 2'000'000;
+/// Both ends say "still here" this often, or three times a lease.
+inline constexpr TimeUs heartbeat_us = 400'000;
 /// Reads of one session at one time.
-inline constexpr uint32_t session_reads_max = 32;
+inline constexpr uint32_t session_reads_max = 8;
 /// Blocks of one session: 4 M tokens in blocks of 64.
 inline constexpr uint32_t session_blocks_max = 65536;
 

@@ -6,18 +6,16 @@
 
 namespace troupe::transport {
 
-ReceiverSession::ReceiverSession(uint64_t token, uint64_t source_incarnation, TimeUs now,
-                                 TimeUs lease_us)
-    : token_(token), source_incarnation_(source_incarnation), lease_(now, lease_us) {}
+ReceiverSession::ReceiverSession(uint64_t token, TimeUs now, TimeUs attach_us, TimeUs lease_us)
+    : token_(token), lease_(now, attach_us), lease_us_(lease_us) {}
 
 void ReceiverSession::enter(SessionState next) {
   if (transition_allowed(state_, next)) state_ = next;
 }
 
-uint32_t ReceiverSession::num_verified_prefix() const {
-  uint32_t count = 0;
-  while (count < blocks_.size() && blocks_[count].verified) ++count;
-  return count;
+ReceiverSession::Block* ReceiverSession::find(uint32_t index) {
+  if (index < first_ || index - first_ >= blocks_.size()) return nullptr;
+  return &blocks_[index - first_];
 }
 
 ReceiverActions ReceiverSession::end(SessionState final_state) {
@@ -25,121 +23,110 @@ ReceiverActions ReceiverSession::end(SessionState final_state) {
   if (is_final(state_)) return actions;
   enter(final_state);
   waiting_.clear();
+  actions.tell_over = true;
   actions.cancel_reads = num_reading_ > 0;
-  release_if_settled(actions);
+  actions.settled = num_reading_ == 0;
   return actions;
 }
 
-ReceiverActions ReceiverSession::fail(Error why, bool tell) {
+ReceiverActions ReceiverSession::fail(Error why) {
   const bool ended = is_final(state_);
   ReceiverActions actions = end(SessionState::failed);
-  if (ended) return actions;
-  actions.tell.failed = tell;
-  actions.failure = std::move(why);
+  if (!ended) actions.failure = std::move(why);
   return actions;
 }
 
-void ReceiverSession::release_if_settled(ReceiverActions& actions) {
-  if (released_ || num_reading_ > 0 || state_ == SessionState::done || !is_final(state_)) return;
-  released_ = true;
-  const size_t kept = state_ == SessionState::failed ? num_verified_prefix() : 0;
-  for (size_t i = kept; i < blocks_.size(); ++i) actions.release.push_back(blocks_[i].page);
-}
-
-ReceiverActions ReceiverSession::reserve(std::vector<kv::PageId> pages) {
-  ReceiverActions actions;
-  if (state_ != SessionState::offered || pages.size() > limits::session_blocks_max) {
-    actions.release = std::move(pages);
-    return actions;
+ReceiverActions ReceiverSession::reserve(uint32_t first, std::vector<kv::PageId> pages) {
+  if (state_ != SessionState::offered) return {};
+  if (pages.empty() || pages.size() > limits::session_blocks_max) {
+    return fail(error(Code::invalid_argument, concat("a session of ", pages.size(), " blocks"),
+                      concat("1 to ", limits::session_blocks_max)));
   }
+  first_ = first;
   for (const kv::PageId page : pages) blocks_.push_back({page, false, false, false});
   enter(SessionState::reserved);
-  actions.tell_reserved = true;
+  return {};
+}
+
+ReceiverActions ReceiverSession::on_attached(TimeUs now) {
+  if (!is_final(state_)) lease_.heard(now);
+  return {};
+}
+
+ReceiverActions ReceiverSession::on_connected(TimeUs now) {
+  ReceiverActions actions;
+  if (is_final(state_) || std::exchange(connected_, true)) return actions;
+  lease_.heard(now);
+  // From here on the source speaks by itself.
+  lease_.set_length(lease_us_);
+  start_reads(actions);
   return actions;
 }
 
 ReceiverActions ReceiverSession::on_announce(const BlockAnnouncement& block, TimeUs now) {
   if (is_final(state_)) return {};
   lease_.heard(now);
-  if (state_ == SessionState::offered) {
-    return fail(error(Code::failed_precondition,
-                      concat("block ", block.index, " was announced before pages were reserved")),
-                true);
-  }
-  if (block.index >= blocks_.size() || (total_ && block.index >= *total_)) {
-    return fail(error(Code::invalid_argument, concat("block ", block.index, " was announced, but ",
-                                                     blocks_.size(), " pages are reserved")),
-                true);
+  Block* ours = find(block.index);
+  if (ours == nullptr) {
+    return fail(error(Code::invalid_argument,
+                      concat("block ", block.index, " was announced, but pages are reserved for ",
+                             blocks_.size(), " blocks from ", first_, " on")));
   }
   ReceiverActions actions;
-  if (std::exchange(blocks_[block.index].announced, true)) return actions;
-  enter(SessionState::moving);
+  if (std::exchange(ours->announced, true)) return actions;
+  ++num_announced_;
   waiting_.push_back(block);
   start_reads(actions);
   return actions;
 }
 
 void ReceiverSession::start_reads(ReceiverActions& actions) {
+  if (!connected_) return;
   while (!waiting_.empty() && num_reading_ < limits::session_reads_max) {
     const BlockAnnouncement next = waiting_.front();
     waiting_.pop_front();
-    Block& block = blocks_[next.index];
+    enter(SessionState::moving);
+    Block& block = *find(next.index);
     block.reading = true;
     ++num_reading_;
     actions.read.push_back({next.index, next.page, block.page, next.checksum});
   }
 }
 
-ReceiverActions ReceiverSession::on_finish(uint32_t total, TimeUs now) {
-  if (is_final(state_) || total_) return {};
+ReceiverActions ReceiverSession::on_last(TimeUs now) {
+  if (is_final(state_)) return {};
   lease_.heard(now);
-  uint32_t beyond = 0;
-  for (size_t i = total; i < blocks_.size(); ++i) beyond += blocks_[i].announced ? 1 : 0;
-  if (total > blocks_.size() || beyond > 0 || state_ == SessionState::offered) {
-    return fail(error(Code::invalid_argument,
-                      concat("the source ends with ", total, " blocks, which does not fit ",
-                             blocks_.size(), " reserved pages or what it announced")),
-                true);
-  }
-  ReceiverActions actions;
-  total_ = total;
-  enter(SessionState::moving);
-  check_complete(actions);
-  return actions;
+  if (num_announced_ == blocks_.size() && !blocks_.empty()) return {};
+  return fail(error(Code::unavailable, concat("the source announced ", num_announced_, " of ",
+                                              blocks_.size(), " blocks and no more will come")));
 }
 
-void ReceiverSession::check_complete(ReceiverActions& actions) {
-  if (state_ != SessionState::moving || !total_ || num_verified_ != *total_) return;
-  enter(SessionState::verified);
-  enter(SessionState::done);
-  actions.tell.done = true;
-  actions.complete = true;
-  for (size_t i = *total_; i < blocks_.size(); ++i) actions.release.push_back(blocks_[i].page);
-  released_ = true;
-}
-
-ReceiverActions ReceiverSession::on_read_done(uint32_t index, const Status& result) {
-  if (index >= blocks_.size() || !blocks_[index].reading) return {};
-  Block& block = blocks_[index];
-  block.reading = false;
+ReceiverActions ReceiverSession::on_read_done(uint32_t index, const Status& result, TimeUs now) {
+  Block* block = find(index);
+  if (block == nullptr || !block->reading) return {};
+  block->reading = false;
   --num_reading_;
   if (result.ok()) {
-    block.verified = true;
+    block->verified = true;
     ++num_verified_;
   }
   ReceiverActions actions;
   if (is_final(state_)) {
-    release_if_settled(actions);
+    actions.settled = num_reading_ == 0;
     return actions;
   }
   if (!result.ok()) {
     Error why = result.error();
     why.what = concat("block ", index, " did not arrive: ", why.what);
-    return fail(std::move(why), true);
+    return fail(std::move(why));
   }
-  actions.tell_read_done.push_back(index);
+  lease_.heard(now);
   start_reads(actions);
-  check_complete(actions);
+  if (num_verified_ == blocks_.size()) {
+    enter(SessionState::verified);
+    actions = end(SessionState::done);
+  }
+  actions.arrived.push_back(index);
   return actions;
 }
 
@@ -148,31 +135,19 @@ ReceiverActions ReceiverSession::on_heartbeat(TimeUs now) {
   return {};
 }
 
-ReceiverActions ReceiverSession::cancel(bool by_peer) {
-  const bool ended = is_final(state_);
-  ReceiverActions actions = end(SessionState::cancelled);
-  actions.tell.cancel = !ended && !by_peer;
-  return actions;
-}
-
-ReceiverActions ReceiverSession::on_peer_failed() {
-  return fail(error(Code::unavailable, "the source gave the session up"), false);
-}
-
-ReceiverActions ReceiverSession::on_peer_down(uint64_t incarnation) {
-  if (incarnation != source_incarnation_) return {};
-  return fail(error(Code::unavailable, "the source is gone"), false);
+ReceiverActions ReceiverSession::cancel() {
+  return end(SessionState::cancelled);
 }
 
 ReceiverActions ReceiverSession::on_tick(TimeUs now) {
   if (is_final(state_)) return {};
   if (lease_.expired(now)) {
-    return fail(error(Code::timeout, "nothing was heard from the source for a whole lease"), true);
+    return fail(error(Code::timeout, "nothing was heard from the source for too long"));
   }
   ReceiverActions actions;
-  if (lease_.heartbeat_due(now)) {
+  if (connected_ && lease_.heartbeat_due(now)) {
     lease_.said(now);
-    actions.tell.heartbeat = true;
+    actions.tell_heartbeat = true;
   }
   return actions;
 }

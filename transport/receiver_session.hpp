@@ -1,6 +1,6 @@
 // The receiver's end of a transfer session, as plain logic: which blocks to read next, which of our
-// pages hold verified blocks, and which are free again. The caller (a decode worker) does what the
-// actions say.
+// pages hold verified blocks, and when nothing can write them any more. The caller (a decode
+// worker) does what the actions say.
 #pragma once
 
 #include <cstdint>
@@ -26,48 +26,48 @@ struct BlockRead {
 };
 
 struct ReceiverActions {
-  bool tell_reserved = false;  ///< tell the source that pages are set aside
   std::vector<BlockRead> read;
-  std::vector<uint32_t> tell_read_done;  ///< indices that the source may unpin
-  SessionMessages tell;
-  bool cancel_reads = false;  ///< Transport::cancel_session(token)
-  bool complete = false;      ///< once: every block is in its page
-  /// Once, when no read can touch them any more: pages of ours that hold nothing of use. After a
-  /// failure the first num_verified_prefix() pages stay with the caller, who computes the rest.
-  std::vector<kv::PageId> release;
+  /// Blocks that are verified in our pages now: tell the source, which may unpin its own.
+  std::vector<uint32_t> arrived;
+  bool tell_heartbeat = false;  ///< tell the source: "still here"
+  bool tell_over = false;       ///< once: tell the source that we want nothing any more
+  bool cancel_reads = false;    ///< Transport::cancel_session(token)
+  /// Once: the session is final and no read can write a page any more. Forget it.
+  bool settled = false;
   std::optional<Error> failure;  ///< set once, when the state becomes failed
 };
 
 class ReceiverSession {
  public:
-  ReceiverSession(uint64_t token, uint64_t source_incarnation, TimeUs now,
-                  TimeUs lease_us = limits::lease_us);
+  /// `attach_us`: how long to wait for the first word of the source.
+  ReceiverSession(uint64_t token, TimeUs now, TimeUs attach_us = limits::attach_us,
+                  TimeUs lease_us = limits::silence_us);
 
-  /// Our pages for the blocks 0 … pages.size()-1; the session owns them until `release` or
-  /// `complete`. In a final state they come straight back. Once.
-  ReceiverActions reserve(std::vector<kv::PageId> pages);
-  /// Announced twice: ignored. Beyond the reserved pages: the session fails.
+  /// Our pages for the blocks [first, first + pages.size()); they stay the caller's, who must keep
+  /// them until `settled`. Once.
+  ReceiverActions reserve(uint32_t first, std::vector<kv::PageId> pages);
+  /// The source knows of us / can be read from.
+  ReceiverActions on_attached(TimeUs now);
+  ReceiverActions on_connected(TimeUs now);
+  /// Announced twice: ignored. Without reserved pages or outside of them: the session fails.
   ReceiverActions on_announce(const BlockAnnouncement& block, TimeUs now);
-  /// The source will announce no more than these.
-  ReceiverActions on_finish(uint32_t total, TimeUs now);
-  /// A read that an action asked for has ended. `result`: its Status. A block that failed fails the
-  /// session; what is verified from the first block on is kept.
-  ReceiverActions on_read_done(uint32_t index, const Status& result);
+  /// The source will announce no more: if that is not all, the session fails.
+  ReceiverActions on_last(TimeUs now);
+  /// A read that an action asked for has ended. A block that failed fails the session; what is
+  /// verified stays.
+  ReceiverActions on_read_done(uint32_t index, const Status& result, TimeUs now);
   ReceiverActions on_heartbeat(TimeUs now);
-  ReceiverActions cancel(bool by_peer);
-  ReceiverActions on_peer_failed();
-  ReceiverActions on_peer_down(uint64_t incarnation);
+  ReceiverActions cancel();
+  /// The source, the way to it or its computation is lost.
+  ReceiverActions fail(Error why);
   ReceiverActions on_tick(TimeUs now);
 
   [[nodiscard]] uint64_t token() const { return token_; }
   [[nodiscard]] SessionState state() const { return state_; }
-  /// Blocks 0 … n-1 that are verified and in their pages.
-  [[nodiscard]] uint32_t num_verified_prefix() const;
   [[nodiscard]] uint32_t num_verified() const { return num_verified_; }
   [[nodiscard]] uint32_t num_reading() const { return num_reading_; }
   /// Final, and no read is running: the session may be destroyed.
   [[nodiscard]] bool settled() const { return is_final(state_) && num_reading_ == 0; }
-  [[nodiscard]] TimeUs next_tick() const { return lease_.next_tick(); }
 
  private:
   struct Block {
@@ -79,21 +79,20 @@ class ReceiverSession {
 
   void enter(SessionState next);
   ReceiverActions end(SessionState final_state);
-  ReceiverActions fail(Error why, bool tell);
   void start_reads(ReceiverActions& actions);
-  void release_if_settled(ReceiverActions& actions);
-  void check_complete(ReceiverActions& actions);
+  Block* find(uint32_t index);
 
   uint64_t token_;
-  uint64_t source_incarnation_;
   SessionState state_ = SessionState::offered;
   Lease lease_;
+  TimeUs lease_us_;
+  uint32_t first_ = 0;
   std::vector<Block> blocks_;
   std::deque<BlockAnnouncement> waiting_;
+  uint32_t num_announced_ = 0;
   uint32_t num_reading_ = 0;
   uint32_t num_verified_ = 0;
-  std::optional<uint32_t> total_;
-  bool released_ = false;
+  bool connected_ = false;
 };
 
 }  // namespace troupe::transport

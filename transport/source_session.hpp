@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,59 +19,67 @@ namespace troupe::transport {
 struct SourceActions {
   std::vector<BlockAnnouncement> announce;  ///< tell the receiver
   std::vector<kv::PageId> unpin;            ///< give back one reference of each
-  bool revoke = false;                      ///< Transport::revoke(token); the session is final
-  SessionMessages tell;
-  std::optional<Error> failure;  ///< set once, when the state becomes failed
+  bool tell_last = false;                   ///< tell the receiver: no further blocks will come
+  bool tell_heartbeat = false;              ///< tell the receiver: "still here"
+  /// Tell the receiver that it need not wait any more, and why.
+  std::optional<Error> tell_failure;
+  bool over = false;  ///< once: the session is final; Transport::revoke(token) and forget it
 };
 
 /// How to use it: Pool::retain and Transport::grant a page, then announce() it: from then on the
 /// session owns that reference and gives it back through `unpin`, exactly once, whatever happens.
 class SourceSession {
  public:
-  /// `receiver_incarnation`: the process that may read; on_peer_down() of another one is ignored.
-  SourceSession(uint64_t token, uint64_t receiver_incarnation, TimeUs now,
-                TimeUs lease_us = limits::lease_us);
+  /// The lease runs from now on: a receiver that never says a word ends the session.
+  SourceSession(uint64_t token, TimeUs now, TimeUs lease_us = limits::lease_us);
 
-  /// The receiver has set pages aside; blocks announced before are sent now.
-  SourceActions on_reserved(TimeUs now);
-  /// A finished block whose page is pinned. In a final state the pin comes straight back. An index
-  /// that was announced already or is over the limit: the pin comes back as well.
+  /// The receiver has set pages aside for the blocks [first, end); those that were announced before
+  /// are sent now, others are not pinned for it. Only once; later calls are ignored.
+  SourceActions on_reserved(uint32_t first, uint32_t end, TimeUs now);
+  /// A finished block whose page is pinned. The pin comes straight back in a final state, for an
+  /// index that was announced already, and for one that the receiver does not want.
   SourceActions announce(const BlockAnnouncement& block);
-  /// No further blocks: `total` of them, indices 0 … total-1, were announced.
-  SourceActions finish(uint32_t total);
+  /// No further blocks.
+  SourceActions finish();
   /// The receiver has read these blocks: their pages are unpinned. Unknown indices are ignored.
   SourceActions on_read_done(std::span<const uint32_t> indices, TimeUs now);
-  /// The receiver has verified everything.
+  /// The receiver is finished with the whole session: done if it read everything, else cancelled.
   SourceActions on_done(TimeUs now);
   SourceActions on_heartbeat(TimeUs now);
-  /// Cancel from our side (tells the peer) or from the peer (does not).
-  SourceActions cancel(bool by_peer);
-  /// The receiver gave up.
-  SourceActions on_peer_failed();
-  SourceActions on_peer_down(uint64_t incarnation);
-  /// Lease end and heartbeats; call it at next_tick() or more often.
+  /// The request is over, or the receiver wants nothing any more.
+  SourceActions cancel();
+  /// The blocks will not come: our computation failed, or the worker goes.
+  SourceActions fail(Error why);
+  /// The receiver's process is gone.
+  SourceActions on_peer_down();
+  /// Lease end and heartbeats; call it a few times a second.
   SourceActions on_tick(TimeUs now);
 
   [[nodiscard]] uint64_t token() const { return token_; }
   [[nodiscard]] SessionState state() const { return state_; }
+  [[nodiscard]] bool is_reserved() const { return range_.has_value(); }
   [[nodiscard]] size_t num_pinned() const { return pinned_.size(); }
-  [[nodiscard]] TimeUs next_tick() const { return lease_.next_tick(); }
 
  private:
+  struct Range {
+    uint32_t first = 0;
+    uint32_t end = 0;
+  };
+
   void enter(SessionState next);
   SourceActions end(SessionState final_state);
-  SourceActions fail(Error why, bool tell);
-  void check_moved(SourceActions& actions);
+  /// Announces a pinned block, or gives its pin back.
+  void offer(const BlockAnnouncement& block, SourceActions& actions);
+  void check_moved();
 
   uint64_t token_;
-  uint64_t receiver_incarnation_;
   SessionState state_ = SessionState::offered;
   Lease lease_;
+  std::optional<Range> range_;
   std::vector<BlockAnnouncement> held_back_;  ///< announced before on_reserved
   std::unordered_map<uint32_t, kv::PageId> pinned_;
-  std::vector<bool> announced_;
-  uint32_t num_read_ = 0;
-  std::optional<uint32_t> total_;
+  std::set<uint32_t> announced_;
+  bool finished_ = false;
 };
 
 }  // namespace troupe::transport

@@ -26,6 +26,8 @@ struct TransportOptions {
   uint64_t incarnation = 0;
   /// Every read ends within this time (and a grace of two seconds), whoever dies.
   TimeUs read_timeout_us = 10'000'000;
+  /// connect() waits at most this long for a peer.
+  TimeUs connect_timeout_us = 5'000'000;
 };
 
 using PeerId = uint64_t;
@@ -100,9 +102,10 @@ class Transport {
   [[nodiscard]] std::string address() const;
   [[nodiscard]] uint64_t incarnation() const;
 
-  /// Prepares reads from the process that `address` describes; waits up to 5 s (a direct path is
-  /// tried out). Errors: corrupt (damaged address), failed_precondition (block sizes differ, no
-  /// pool on one side, called from a callback), unsupported (no common path), unavailable.
+  /// Prepares reads from the process that `address` describes; waits for connect_timeout_us (a
+  /// direct path is tried out). Errors: corrupt (damaged address), failed_precondition (block sizes
+  /// differ, no pool on one side, called from a callback), unsupported (no common path),
+  /// unavailable.
   Result<PeerId> connect(std::string_view address,
                          PathPreference preference = PathPreference::automatic);
   /// name(Path) of a connected peer; empty if there is none of this id.

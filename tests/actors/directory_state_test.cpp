@@ -119,3 +119,26 @@ TEST_CASE("one node too many is refused; those that are there may renew") {
   CHECK(directory.join(join_of("n5", 6), 1).ok());
   CHECK(directory.join(join_of("extra", 7), limits::lease_us + 1).ok());
 }
+
+TEST_CASE("the lease is the manifest's, members are told it, and a longer silence ends it") {
+  for (const TimeUs lease : {TimeUs{100'000}, TimeUs{3'000'000}}) {
+    DirectoryState directory("c", "digest", lease);
+    const auto joined = directory.join(join_of("a", 1), 0);
+    REQUIRE(joined.ok());
+    CHECK(joined->lease_ms() == static_cast<uint32_t>(lease / 1000));
+    directory.expire(lease);
+    CHECK(directory.members().nodes_size() == 1);
+    directory.expire(lease + 1);
+    CHECK(directory.members().nodes_size() == 0);
+  }
+}
+
+TEST_CASE("everyone who renews or asks hears that the cluster is going down") {
+  DirectoryState directory("c", "digest");
+  CHECK_FALSE(directory.join(join_of("a", 1), 0)->closing());
+  const uint64_t version = directory.members().version();
+  directory.close();
+  CHECK(directory.join(join_of("a", 1), 1)->closing());
+  CHECK(directory.members().closing());
+  CHECK(directory.members().version() > version);
+}

@@ -15,20 +15,18 @@ std::string payload_of(size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("split cuts without a hole, and an empty payload is one part") {
+TEST_CASE("a payload is cut without a hole, and an empty payload is one part") {
   const std::string payload = payload_of(2 * limits::part_bytes + 5);
   std::string joined;
-  size_t count = 0;
-  for (const PartView part : split(payload)) {
-    CHECK(part.offset == joined.size());
-    joined.append(part.bytes);
-    ++count;
+  const Parts parts(payload);
+  REQUIRE(parts.size() == 3);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CHECK(parts[i].offset == joined.size());
+    joined.append(parts[i].bytes);
   }
-  CHECK(count == 3);
-  CHECK(split(payload).size() == 3);
   CHECK(joined == payload);
-  CHECK(split("").size() == 1);
-  CHECK(split(std::string(limits::part_bytes, 'x')).size() == 1);
+  CHECK(Parts("").size() == 1);
+  CHECK(Parts(std::string(limits::part_bytes, 'x')).size() == 1);
 }
 
 TEST_CASE("interleaved transfers come together and leave nothing behind") {

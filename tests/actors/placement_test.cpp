@@ -290,3 +290,20 @@ TEST_CASE("nonsense is refused with a reason") {
   CHECK_FALSE(placement.on_worker(broken).ok());
   CHECK_FALSE(placement.on_worker(worker("", WorkerRole::decode, 1)).ok());
 }
+
+TEST_CASE("a worker that is not fit gets nothing new until it is fit again, and says why") {
+  Placement placement = cluster(1, 2);
+  placement.set_unfit("d0", "it drains");
+  placement.set_unfit("nobody", "it drains");
+  for (int i = 0; i < 10; ++i) CHECK(placement.place(request(200), 0)->decode_worker == "d1");
+  placement.set_unfit("p0", "nothing was heard of it");
+  CHECK_FALSE(placement.place(request(200), 0)->prefill_worker.has_value());
+  placement.set_unfit("d1", "nothing was heard of it");
+  const auto refused = placement.place(request(200), 0);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::unavailable);
+  CHECK(refused.error().what.find("d0: it drains") != std::string::npos);
+  CHECK(refused.error().what.find("d1: nothing was heard of it") != std::string::npos);
+  placement.set_unfit("d0", "");
+  CHECK(placement.place(request(200), 0)->decode_worker == "d0");
+}

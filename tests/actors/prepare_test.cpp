@@ -72,6 +72,28 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("the manifest's limits hold for every request and travel with it") {
+  testing::TemporaryFile file(".gguf");
+  testing::make_tiny_llama(file.path());
+  const auto model = *model::load_model(file.path());
+  const auto preparer = *Preparer::make(*model, 100, "tiny", {50, 1234});
+  v1::PrepareRequest request = request_of("ab");
+  for (const uint32_t allowed : {1u, 50u}) {
+    request.mutable_sampling()->set_max_tokens(allowed);
+    const auto prepared = preparer->prepare(request, 1);
+    CHECK_FALSE(schemas::failed(prepared.failure()));
+    CHECK(prepared.timeout_ms() == 1234);
+  }
+  request.mutable_sampling()->set_max_tokens(51);
+  const auto refused = preparer->prepare(request, 1).failure();
+  REQUIRE(schemas::failed(refused));
+  const Error why = schemas::from_wire(refused);
+  CHECK(why.code == Code::invalid_argument);
+  CHECK(why.message().find("51") != std::string::npos);
+  CHECK(why.message().find("1 to 50") != std::string::npos);
+  CHECK(why.message().find("output_tokens_max") != std::string::npos);
+}
+
 TEST_CASE("a prepared request has tokens, names, seed and stop ids") {
   const v1::PreparedRequest prepared = tiny_preparer().prepare(request_of("abc def ghij"), 99);
   const std::vector<int32_t> prompt = prompt_of(prepared);

@@ -182,3 +182,43 @@ TEST_CASE("stats of the attempts are summed where that means something") {
   CHECK(resume.choices()[0].drafted == 10);
   CHECK(resume.choices()[0].accepted == 6);
 }
+
+TEST_CASE("stats of an attempt that ended in a death count, and each only once") {
+  ResumePoint resume = resume_point();
+  const auto hear = [&](uint32_t attempt, uint32_t first, uint32_t moved, uint32_t drafted) {
+    v1::Delta news = delta(attempt, first, {static_cast<int32_t>(first)}, "x");
+    news.mutable_stats()->set_blocks_moved(moved);
+    news.mutable_stats()->set_drafted(drafted);
+    (void)resume.accept(news);
+  };
+  (void)resume.next_attempt(placement("p"), 1);
+  hear(1, 0, 3, 2);
+  hear(1, 1, 3, 4);
+  (void)resume.accept(delta(1, 2, {2}, "x"));
+  CHECK(resume.stats().blocks_moved() == 3);
+  // The worker dies here without a last word.
+  (void)resume.next_attempt(placement("q"), 2);
+  CHECK(resume.stats().blocks_moved() == 3);
+  hear(2, 3, 5, 1);
+  CHECK(resume.stats().blocks_moved() == 8);
+  v1::Delta last = delta(2, 4, {}, "", 0, "stop");
+  last.mutable_stats()->set_blocks_moved(5);
+  last.mutable_stats()->set_drafted(1);
+  (void)resume.accept(last);
+  CHECK(resume.stats().blocks_moved() == 8);
+  CHECK(resume.choices()[0].drafted == 5);
+}
+
+TEST_CASE("a choice that moves goes on elsewhere, a cluster that closes is the end") {
+  for (const std::string finish : {"moved", "closing"}) {
+    ResumePoint resume = resume_point();
+    (void)resume.next_attempt(placement(), 1);
+    v1::Delta last = delta(1, 0, {10}, "a", 0, finish);
+    *last.mutable_failure() = schemas::to_wire(error(Code::unavailable, "drains"));
+    const auto accepted = resume.accept(last);
+    REQUIRE(accepted.failure.has_value());
+    CHECK(accepted.closing == (finish == "closing"));
+    CHECK(accepted.delta.tokens == std::vector<int32_t>{10});
+    CHECK_FALSE(resume.all_finished());
+  }
+}

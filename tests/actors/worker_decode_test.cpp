@@ -1,7 +1,7 @@
 // The decode side of a worker: flow control towards clients, stop strings, ends, shutting down.
 #include <doctest/doctest.h>
 
-#include "tests/actors/worker_world.hpp"
+#include "tests/actors/plain_answer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -125,10 +125,10 @@ TEST_CASE("a client that takes no output for too long loses its requests and is 
   world.start(client, "d");
   world.start(other, "d");
   WorldWorker& worker = world.worker("d");
-  world.run_until([&] { return worker.logic.load().decode_tokens() > 200; });
+  world.run_until([&] { return worker.logic.load(0).decode_tokens() > 200; });
   CHECK(client.inbox.size() == actors::limits::deltas_unacked_max);
   world.tick(actors::limits::slow_client_us / 2);
-  CHECK(worker.logic.load().running() == 1);
+  CHECK(worker.logic.load(0).running() == 1);
   world.tick(actors::limits::slow_client_us / 2 + 1'000'000);
   world.run();
   world.check_all_free();
@@ -158,7 +158,7 @@ TEST_CASE("too much held output ends the requests before the time is over") {
     world.tick(1000);
   }
   CHECK(client.failures.size() == 4);
-  CHECK(worker.logic.load().decode_tokens() < 80000);
+  CHECK(worker.logic.load(0).decode_tokens() < 80000);
   world.run();
   world.check_all_free();
 }
@@ -171,7 +171,7 @@ TEST_CASE("the work of a client that vanishes stops within a step") {
   world.start(client, "d");
   world.start(other, "d");
   WorldWorker& worker = world.worker("d");
-  world.run_until([&] { return worker.logic.load().decode_tokens() > 20; });
+  world.run_until([&] { return worker.logic.load(0).decode_tokens() > 20; });
   const size_t messages = client.inbox.size();
   worker.logic.on_peer_down(client.key);
   world.run();
@@ -191,8 +191,8 @@ TEST_CASE("a worker that shuts down tells every client to go elsewhere, and take
   world.start(running, "d");
   world.start(waiting, "d", "p", false);
   WorldWorker& worker = world.worker("d");
-  world.run_until([&] { return worker.logic.load().decode_tokens() > 20; });
-  worker.logic.close();
+  world.run_until([&] { return worker.logic.load(0).decode_tokens() > 20; });
+  worker.logic.close(false);
   REQUIRE(running.failures.size() == 3);
   REQUIRE(waiting.failures.size() == 1);
   for (const Error& why : running.failures) CHECK(why.code == Code::unavailable);
@@ -203,8 +203,8 @@ TEST_CASE("a worker that shuts down tells every client to go elsewhere, and take
   CHECK(late.failures[0].code == Code::unavailable);
   v1::PrefillRequest prefill;
   prefill.set_session(9);
-  CHECK_FALSE(worker.logic.on_prefill(prefill, world.now).ok());
-  world.tick(actors::limits::pending_attach_us + 1);
+  CHECK_FALSE(worker.logic.on_prefill(1000, prefill, world.now).ok());
+  world.tick(transport::limits::lease_us + 1);
   world.run();
   world.check_all_free();
 }
@@ -259,4 +259,75 @@ TEST_CASE("without a tokenizer there is no text, and stop strings are refused") 
   CHECK(client.choice().text.empty());
   REQUIRE(refused.failures.size() == 1);
   CHECK(refused.failures[0].code == Code::unsupported);
+}
+
+TEST_CASE("a worker that drains takes nothing new and goes on with what it has") {
+  WorkerWorld world;
+  world.add_worker("d");
+  world.add_worker("e");
+  const WorldRequest request = request_of(100, 60);
+  WorldClient& running = world.add_client(request);
+  world.start(running, "d");
+  WorldWorker& worker = world.worker("d");
+  world.run_until([&] { return running.choice().token_ids.size() > 10; });
+  worker.logic.drain();
+  CHECK(worker.logic.load(0).draining());
+  CHECK(worker.logic.num_busy() == 1);
+  WorldClient& late = world.add_client(request);
+  world.start(late, "d");
+  v1::PrefillRequest prefill;
+  prefill.set_session(9);
+  CHECK_FALSE(worker.logic.on_prefill(1000, prefill, world.now).ok());
+  v1::Attach attach;
+  attach.set_session(10);
+  attach.set_kv_fingerprint(std::string(32, 'f'));
+  CHECK(schemas::failed(worker.logic.on_attach(1, attach, world.now).failure()));
+  SUBCASE("to its end, where there is nobody else") {
+    world.run();
+    check_same(running.choice(), plain_answer(request));
+    CHECK(running.failures.empty());
+    REQUIRE(late.failures.size() == 1);
+    CHECK(late.inbox.back().deltas(0).finish() == "moved");
+  }
+  SUBCASE("until somebody else can take over: nothing is lost, repeated or changed") {
+    worker.logic.move_all();
+    REQUIRE(running.failures.size() == 1);
+    CHECK(running.inbox.back().deltas(0).finish() == "moved");
+    CHECK(running.choice().token_ids.size() < 60);
+    world.start(running, "e");
+    world.run();
+    check_same(running.choice(), plain_answer(request));
+  }
+  CHECK(worker.logic.num_busy() == 0);
+  world.check_all_free();
+}
+
+TEST_CASE("a cluster that goes down is no reason to look elsewhere") {
+  WorkerWorld world;
+  world.add_worker("d");
+  WorldClient& running = world.add_client(request_of(100, 60));
+  world.start(running, "d");
+  world.run_until([&] { return running.choice().token_ids.size() > 10; });
+  world.worker("d").logic.close(true);
+  CHECK(running.inbox.back().deltas(0).finish() == "closing");
+  WorldClient& late = world.add_client(request_of(100, 60));
+  world.start(late, "d");
+  world.run();
+  CHECK(late.inbox.back().deltas(0).finish() == "closing");
+  world.check_all_free();
+}
+
+TEST_CASE("a step that never ends makes the worker unhealthy") {
+  WorkerWorld world;
+  world.add_worker("d");
+  WorldClient& running = world.add_client(request_of(100, 60));
+  world.start(running, "d");
+  world.deliver_mail();
+  WorldWorker& worker = world.worker("d");
+  REQUIRE(worker.running.has_value());
+  CHECK_FALSE(worker.logic.is_stalled(world.now + actors::limits::step_stall_us));
+  CHECK(worker.logic.is_stalled(world.now + actors::limits::step_stall_us + 1));
+  CHECK(worker.logic.load(world.now + actors::limits::step_stall_us + 1).stalled());
+  world.run();
+  CHECK_FALSE(worker.logic.is_stalled(world.now + 10 * actors::limits::step_stall_us));
 }

@@ -1,7 +1,7 @@
 // Prefill on one worker, decode on another: the same output bit for bit, whatever fails on the way.
 #include <doctest/doctest.h>
 
-#include "tests/actors/worker_world.hpp"
+#include "tests/actors/plain_answer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -77,7 +77,7 @@ TEST_CASE("a second request finds the blocks of the first and moves only what is
   CHECK(third.resume.stats().blocks_moved() == 0);
   CHECK(third.resume.stats().cached_tokens() == 7 * 64);
   // Nobody attached to the last prefill; its pins end with the lease.
-  world.tick(actors::limits::pending_attach_us + 1);
+  world.tick(transport::limits::lease_us + 1);
   world.check_all_free();
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("the prefill may come before the attach or after it") {
     prefill.set_root(preview.prepared().root());
     const auto tokens = preview.prefill_tokens();
     prefill.mutable_tokens()->Add(tokens.begin(), tokens.end());
-    REQUIRE(world.worker("p").logic.on_prefill(prefill, world.now).ok());
+    REQUIRE(world.worker("p").logic.on_prefill(client.key, prefill, world.now).ok());
     world.worker("p").logic.pump();
     world.run();
     CHECK(world.worker("p").engine.stats().running == 0);
@@ -122,7 +122,7 @@ TEST_CASE("the prefill may come before the attach or after it") {
     WorldClient& client = world.add_client(request);
     world.start(client, "d", "p", false);
     world.run();
-    world.tick(actors::limits::handover_idle_us + 1);
+    world.tick(transport::limits::attach_us + 1);
     world.run();
     check_ends_like_plain(world, client, request);
   }
@@ -202,8 +202,8 @@ TEST_CASE("a source that is never of use costs the output nothing") {
     Pair world;
     WorldClient& client = world.add_client(request);
     world.start(client, "d", "p");
-    world.run_until([&] { return world.worker("p").logic.load().prefill_tokens() >= 128; });
-    world.worker("p").logic.close();
+    world.run_until([&] { return world.worker("p").logic.load(0).prefill_tokens() >= 128; });
+    world.worker("p").logic.close(false);
     world.run();
     check_ends_like_plain(world, client, request);
   }
@@ -235,8 +235,64 @@ TEST_CASE("workers with other numerics never share blocks, and both fingerprints
   world.run();
   check_same(client.choice(), plain_answer(request));
   CHECK(client.resume.stats().blocks_moved() == 0);
-  world.tick(actors::limits::pending_attach_us + 1);
+  world.tick(transport::limits::lease_us + 1);
   world.check_all_free();
+}
+
+TEST_CASE("a session that nobody attaches to ends with the client, its cancel or the lease") {
+  const WorldRequest request = request_of(300);
+  WorkerSpec spec = Pair::small_chunks();
+  spec.page_lease_us = 2'000'000;
+  for (const bool computed : {false, true}) {
+    for (int how = 0; how < 3; ++how) {
+      CAPTURE(computed);
+      CAPTURE(how);
+      Pair world(0, spec);
+      WorldClient& client = world.add_client(request);
+      (void)client.resume.next_attempt({}, 0);
+      world.send_prefill(client, "p", 42);
+      world.run_until([&] { return !world.prefill_statuses.empty(); });
+      if (computed) world.run();
+      WorldWorker& source = world.worker("p");
+      CHECK(source.logic.load(0).sessions() == 1);
+      if (how == 0) source.logic.on_peer_down(client.key);
+      if (how == 1) source.logic.on_cancel(client.request_id, 1);
+      if (how == 2) world.tick(1'900'000);
+      if (how == 2) CHECK(source.logic.load(0).sessions() == 1);
+      if (how == 2) world.tick(200'000);
+      world.run();
+      source.check_all_free();
+    }
+  }
+}
+
+TEST_CASE("both ends of a session say that they are there, and notice it when the other does not") {
+  const WorldRequest request = request_of(600);
+  Pair world;
+  WorldClient& client = world.add_client(request);
+  world.start(client, "d", "p");
+  // The source's device is slow: nothing is announced for longer than a reader bears silence.
+  world.run_until([&] { return world.worker("p").logic.load(0).prefill_tokens() >= 128; });
+  world.deliver_mail();
+  for (int i = 0; i < 20; ++i) {
+    world.tick(transport::limits::silence_us / 4);
+    world.deliver_mail();
+  }
+  CHECK(world.worker("d").logic.handovers().size() == 1);
+  CHECK(world.worker("p").logic.load(0).sessions() == 1);
+  SUBCASE("the source stops: the reader computes by itself within its patience") {
+    world.worker("p").dead = true;
+    world.tick(transport::limits::silence_us);
+    world.run();
+    check_same(client.choice(), plain_answer(request));
+    CHECK(world.worker("d").logic.handovers().size() == 0);
+  }
+  SUBCASE("the reader stops: the source's pages are free after its lease") {
+    world.worker("d").dead = true;
+    world.run();
+    world.tick(transport::limits::lease_us);
+    world.worker("p").check_all_free();
+  }
 }
 
 TEST_CASE("pins of a reader that never reads end with the lease, and later reads are refused") {
@@ -249,14 +305,14 @@ TEST_CASE("pins of a reader that never reads end with the lease, and later reads
   prefill.set_root(client.resume.prepared().root());
   prefill.mutable_tokens()->Add(request.prompt.begin(), request.prompt.end());
   WorldWorker& source = world.worker("p");
-  REQUIRE(source.logic.on_prefill(prefill, world.now).ok());
+  REQUIRE(source.logic.on_prefill(client.key, prefill, world.now).ok());
   source.logic.pump();
   world.run();
   CHECK(source.granted.size() == 4);
   CHECK(source.blocks.num_evictable() == 0);
-  world.tick(actors::limits::pending_attach_us / 2);
+  world.tick(transport::limits::lease_us / 2);
   CHECK(source.granted.size() == 4);
-  world.tick(actors::limits::pending_attach_us / 2 + 1000);
+  world.tick(transport::limits::lease_us / 2 + 1000);
   source.check_all_free();
   transport::ReadRequest late;
   late.session_token = 42;
@@ -283,7 +339,7 @@ TEST_CASE("cancel gives every page back, at every event") {
       world.run();
       CHECK(client.failures.empty());
       // A session that was cancelled before it was attached ends with its lease.
-      world.tick(actors::limits::pending_attach_us + 1);
+      world.tick(transport::limits::lease_us + 1);
       world.run();
       world.check_all_free();
     }
@@ -294,11 +350,11 @@ TEST_CASE("a cancel that names an attempt ends the prefill of that attempt too")
   Pair world;
   WorldClient& client = world.add_client(request_of(600));
   world.start(client, "d", "p");
-  world.run_until([&] { return world.worker("p").logic.load().prefill_tokens() >= 64; });
+  world.run_until([&] { return world.worker("p").logic.load(0).prefill_tokens() >= 64; });
   world.worker("p").logic.on_cancel(client.request_id, 0);
-  CHECK(world.worker("p").logic.load().sessions() == 1);
+  CHECK(world.worker("p").logic.load(0).sessions() == 1);
   world.worker("p").logic.on_cancel(client.request_id, 1);
-  CHECK(world.worker("p").logic.load().sessions() == 0);
+  CHECK(world.worker("p").logic.load(0).sessions() == 0);
   CHECK(world.worker("p").granted.empty());
 }
 
@@ -335,7 +391,7 @@ TEST_CASE("many requests at once, some of them cancelled, end as if each were al
     for (size_t i = 0; i < 12; ++i) {
       if (i % 5 != 0) check_same(world.clients[i]->choice(), plain_answer(requests[i]));
     }
-    world.tick(actors::limits::pending_attach_us + 1);
+    world.tick(transport::limits::lease_us + 1);
     world.run();
     world.check_all_free();
   }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/parts.hpp"
-#include "tests/actors/worker_world.hpp"
+#include "tests/actors/plain_answer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -86,7 +86,7 @@ TEST_CASE("choices that are finished stay finished when the others go on") {
     run_with_cut(world, client, cut, "a", "b", "p");
     for (uint32_t i = 0; i < 4; ++i) check_same(client.choice(i), plain_answer(request, i));
     // A worker that died before it attached left pins that end with their lease.
-    world.tick(actors::limits::pending_attach_us + 1);
+    world.tick(transport::limits::lease_us + 1);
     world.check_all_free();
   }
 }
@@ -99,8 +99,8 @@ TEST_CASE("output that was generated is fetched like prompt when a request goes 
   run_with_cut(world, client, 200, "a", "b", "p");
   check_same(client.choice(), plain_answer(request));
   CHECK(client.resume.attempt() == 2);
-  // The prompt's block and three of output; what the dead worker fetched died with it, untold.
-  CHECK(client.resume.stats().blocks_moved() == 4);
+  // The prompt's block at the worker that died; at the next one that block and three of output.
+  CHECK(client.resume.stats().blocks_moved() == 5);
   world.check_all_free();
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a newer attempt at the same worker replaces the older one") {
     world.start(client, "d", "p");
     world.run();
     check_same(client.choice(), plain_answer(request));
-    world.tick(actors::limits::pending_attach_us + 1);
+    world.tick(transport::limits::lease_us + 1);
     world.run();
     world.check_all_free();
   }
@@ -142,7 +142,9 @@ TEST_CASE("a prompt of 200,000 tokens travels in parts and is prefilled elsewher
   CHECK(payload.size() > 4 * actors::limits::part_bytes);
   actors::PartsAssembler assembler;
   std::optional<std::string> arrived;
-  for (const actors::PartView part : actors::split(payload)) {
+  const actors::Parts parts(payload);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const actors::PartView part = parts[i];
     REQUIRE_FALSE(arrived.has_value());
     auto whole = assembler.add(actors::BulkKind::resume, 1, payload.size(), part.offset, part.bytes,
                                world.now);

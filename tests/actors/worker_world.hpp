@@ -45,6 +45,7 @@ struct WorkerSpec {
   uint32_t pages = 256;
   std::string fingerprint = std::string(32, 'f');
   std::shared_ptr<const text::Tokenizer> tokenizer = world_tokenizer();
+  TimeUs page_lease_us = transport::limits::lease_us;
 };
 
 /// What a test asks for.
@@ -105,15 +106,16 @@ class WorldWorker {
              backend.kv_layout()),
         blocks(pool, events),
         engine((attach(), backend), pool, blocks, spec.limits),
-        logic({engine, pool, blocks, spec.tokenizer, spec.fingerprint, name}, ports(world)) {}
+        logic({engine, pool, blocks, spec.tokenizer, spec.fingerprint, name, spec.page_lease_us},
+              ports(world)) {}
 
   /// Nothing is held but blocks that are only cached.
   void check_all_free() const {
     CHECK_MESSAGE(pool.num_free() + blocks.size() == pool.num_pages(), name);
     CHECK_MESSAGE(blocks.num_evictable() == blocks.size(), name);
-    CHECK_MESSAGE(logic.load().sessions() == 0, name);
-    CHECK_MESSAGE(logic.load().running() == 0, name);
-    CHECK_MESSAGE(logic.load().waiting() == 0, name);
+    CHECK_MESSAGE(logic.load(0).sessions() == 0, name);
+    CHECK_MESSAGE(logic.load(0).running() == 0, name);
+    CHECK_MESSAGE(logic.load(0).waiting() == 0, name);
     CHECK_MESSAGE(granted.empty(), name);
   }
 
@@ -182,8 +184,8 @@ class WorkerWorld {
     request.set_root(client.resume.prepared().root());
     const auto tokens = client.resume.prefill_tokens();
     request.mutable_tokens()->Add(tokens.begin(), tokens.end());
-    send(prefill, [this, prefill, request] {
-      prefill_statuses.push_back(worker(prefill).logic.on_prefill(request, now));
+    send(prefill, [this, prefill, request, client_key = client.key] {
+      prefill_statuses.push_back(worker(prefill).logic.on_prefill(client_key, request, now));
     });
   }
   void cancel(WorldClient& client, const std::string& decode) {
@@ -211,12 +213,12 @@ class WorkerWorld {
       finish_step(*busy[chosen]);
       return true;
     }
-    auto [to, run] = std::move(mail_.front());
-    mail_.pop_front();
-    if (worker(to).dead) return true;
-    run();
-    worker(to).logic.pump();
+    deliver_one();
     return true;
+  }
+  /// Messages only: no device finishes a step.
+  void deliver_mail() {
+    while (!mail_.empty()) deliver_one();
   }
   void run() {
     for (int steps = 0; step(); ++steps) REQUIRE(steps < 200000);
@@ -299,6 +301,13 @@ class WorkerWorld {
   std::function<bool(uint32_t block_index)> read_fault;
 
  private:
+  void deliver_one() {
+    auto [to, run] = std::move(mail_.front());
+    mail_.pop_front();
+    if (worker(to).dead) return;
+    run();
+    worker(to).logic.pump();
+  }
   void finish_step(WorldWorker& one) {
     engine::StepPlan plan = std::move(*one.running);
     one.running.reset();
@@ -366,29 +375,12 @@ inline actors::WorkerPorts WorldWorker::ports(WorkerWorld& world) {
   ports.handover.tell_source = [this, &world](uint64_t session, const v1::ReadDone& done) {
     const auto source = sources.find(session);
     if (source == sources.end()) return;
-    world.send(source->second,
-               [&world, to = source->second, done] { world.worker(to).logic.on_read_done(done); });
+    world.send(source->second, [&world, to = source->second, done] {
+      world.worker(to).logic.on_read_done(done, world.now);
+    });
     if (done.all()) sources.erase(source);
   };
   return ports;
-}
-
-/// What one worker alone answers.
-inline actors::ChoiceResult plain_answer(const WorldRequest& request, uint32_t choice = 0) {
-  WorkerWorld world;
-  world.add_worker("alone");
-  WorldClient& client = world.add_client(request);
-  world.start(client, "alone");
-  world.run();
-  world.check_all_free();
-  return client.choice(choice);
-}
-
-inline void check_same(const actors::ChoiceResult& got, const actors::ChoiceResult& expected) {
-  CHECK(got.token_ids == expected.token_ids);
-  CHECK(got.logprobs == expected.logprobs);
-  CHECK(got.text == expected.text);
-  CHECK(got.finish_reason == expected.finish_reason);
 }
 
 }  // namespace troupe::testing

@@ -1,0 +1,113 @@
+// Any process may die or stand still under load: no stream ends, no text changes, nothing leaks.
+#include <csignal>
+#include <iostream>
+
+#include "base/concat.hpp"
+#include "tests/support/cluster_request.hpp"
+#include "tests/support/recovery_run.hpp"
+
+namespace troupe::testing {
+namespace {
+
+void check_recovery(const Recovery& row, int64_t silence_max_ms) {
+  INFO(row.line());
+  CHECK(row.failed == 0);
+  CHECK(row.changed == 0);
+  CHECK(row.left == "");
+  CHECK(row.max_ms() < silence_max_ms);
+  CHECK(row.new_wait_ms < 12'000);
+}
+
+TEST_CASE("recovery: workers and the head stand still for a while under ten streams") {
+  ClusterSetup setup;
+  setup.decodes = 2;
+  TestCluster cluster(setup);
+  cluster.up();
+  Reference reference(cluster.model_path());
+  const RecoveryLoad load{10, 2, 600};
+  check_recovery(run_fault(cluster, reference, {{"decode-1"}, Harm::stop, 5000}, load), 5'000);
+  check_recovery(run_fault(cluster, reference, {{"head"}, Harm::stop, 3000}, load), 3'000);
+  check_recovery(run_fault(cluster, reference, {{"prefill", "decode-2"}, Harm::kill, 0}, load),
+                 5'000);
+}
+
+// Minutes long: scripts/check-all runs it by name, and prints its table.
+TEST_CASE("recovery table: every victim, alone and in pairs, under 50 requests" * doctest::skip()) {
+  ClusterSetup setup;
+  setup.decodes = 2;
+  setup.kv_memory = "64MiB";
+  TestCluster cluster(setup);
+  cluster.up();
+  Reference reference(cluster.model_path());
+  const std::vector<std::vector<std::string>> victims = {{"head"},
+                                                         {"prefill"},
+                                                         {"decode-1"},
+                                                         {"prefill", "decode-1"},
+                                                         {"head", "decode-1"},
+                                                         {"head", "prefill"},
+                                                         {"decode-1", "decode-2"}};
+  for (const auto& names : victims) {
+    for (const int stop_ms : {0, 1000, 5000, 30'000}) {
+      const Fault fault{names, stop_ms == 0 ? Harm::kill : Harm::stop, stop_ms};
+      const Recovery row = run_fault(cluster, reference, fault, {});
+      std::cout << row.line() << std::endl;
+      const bool nobody_left = names.size() == 2 && names[0] == "decode-1";
+      check_recovery(row, nobody_left ? stop_ms + 8'000 : 8'000);
+    }
+  }
+}
+
+TEST_CASE("recovery: a worker that is told to stop or to drain cuts nothing") {
+  ClusterSetup setup;
+  setup.decodes = 2;
+  TestCluster cluster(setup);
+  cluster.up();
+  Reference reference(cluster.model_path());
+  const auto request = request_of(some_tokens(200, 91), 3000);
+  const auto wanted = reference.run(request);
+  auto client = cluster.client();
+  const auto run_on_both = [&] {
+    std::vector<std::unique_ptr<RunningRequest>> running;
+    for (int i = 0; i < 6; ++i) {
+      running.push_back(std::make_unique<RunningRequest>(*client, request));
+    }
+    for (const auto& one : running) REQUIRE(one->wait_tokens(20));
+    return running;
+  };
+  auto running = run_on_both();
+  SUBCASE("SIGTERM") {
+    const uint64_t before = cluster.incarnation("decode-1");
+    REQUIRE(::kill(cluster.pid("decode-1"), SIGTERM) == 0);
+    for (const auto& one : running) check_same(one->result(), wanted);
+    CHECK(cluster.is_back("decode-1", before));
+    CHECK(cluster.warnings().find("decode worker decode-1 is gone") == std::string::npos);
+  }
+  SUBCASE("drain") {
+    const auto told = client->drain("decode-1", std::chrono::seconds(5));
+    REQUIRE(told.ok());
+    REQUIRE(eventually([&] { return cluster.worker("decode-1").value("running", 1) == 0; }, 5'000));
+    for (const auto& one : running) CHECK_FALSE(one->is_over());
+    uint32_t moved = 0;
+    for (const auto& one : running) {
+      const auto got = one->result();
+      check_same(got, wanted);
+      CHECK(got.decode_worker == "decode-2");
+      moved += got.attempts > 1 ? 1 : 0;
+    }
+    CHECK(moved > 0);
+    CHECK(RunningRequest(*client, request_of(some_tokens(99, 1), 5)).result().decode_worker ==
+          "decode-2");
+    const auto view = client->view(std::chrono::seconds(5));
+    REQUIRE(view.ok());
+    for (const auto& node : view->nodes) {
+      CHECK(node.health == (node.name == "decode-1" ? "draining" : "ready"));
+    }
+    const auto nobody = client->drain("decode-7", std::chrono::seconds(5));
+    CHECK(nobody.error().code == Code::not_found);
+    const auto head = client->drain("head", std::chrono::seconds(5));
+    CHECK(head.error().code == Code::failed_precondition);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::testing

@@ -65,7 +65,7 @@ TEST_CASE("faults: the decode worker is killed in mid-stream") {
   std::vector<actors::GenerateResult> wanted;
   for (size_t i = 0; i < 4; ++i) {
     requests.push_back(
-        request_of(some_tokens(150 + 40 * i, 20 + i), 3000, i % 2 == 0 ? 1.0f : 0.0f, i));
+        request_of(some_tokens(150 + 40 * i, 20 + i), 6000, i % 2 == 0 ? 1.0f : 0.0f, i));
   }
   requests[3].choices = 3;
   requests[3].sampling.temperature = 1.0f;
@@ -80,6 +80,8 @@ TEST_CASE("faults: the decode worker is killed in mid-stream") {
   for (const auto& request : running) REQUIRE(request->wait_tokens(20));
   const std::string victim = busiest(*client);
   const uint64_t before = cluster.incarnation(victim);
+  std::vector<bool> is_young;  // far from its end when the worker dies
+  for (const auto& request : running) is_young.push_back(request->tokens() < 4000);
   cluster.kill(victim);
   uint32_t moved = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -87,8 +89,8 @@ TEST_CASE("faults: the decode worker is killed in mid-stream") {
     const auto got = running[i]->result();
     check_same(got, wanted[i]);
     moved += got.attempts > 1 ? 1 : 0;
+    if (setup.decodes == 1 && i < 3 && is_young[i]) CHECK(got.attempts > 1);
   }
-  if (setup.decodes == 1) CHECK(moved == requests.size());
   CHECK(moved > 0);
   CHECK(cluster.is_back(victim, before));
   CHECK(cluster.wait_idle(15'000) == "");

@@ -1,8 +1,7 @@
 // Attention of consecutive query tokens of one sequence and one KV head over paged KV, by
 // docs/numerics.md section 4: tiles of 64 positions (one block), splits of 1,024, online softmax in
 // a split, splits merged ascending. K and V are read only as stored; a slot that was not written is
-// never read. A tile is converted to F32 once and used by all queries (tokens x heads of the
-// group).
+// never read. A load of K or V serves up to three queries (tokens x heads of the group).
 #pragma once
 
 #include <cstddef>
@@ -90,18 +89,21 @@ struct Attention {
   };
 
   /// Scaled scores of Q queries, so that a load of K serves them all; positions from `valid` on get
-  /// -inf.
-  template <int Q>
-  static void scores(const AttentionArgs& a, const float* k, Query* query) {
+  /// -inf. K is [head_dim][64] as stored, or converted.
+  template <int Q, class Element>
+  static void scores(const AttentionArgs& a, const Element* k, Query* query) {
     constexpr int step = 4;
     for (int first = 0; first < vectors; first += step) {
       F acc[Q * step];
       for (F& lanes : acc) lanes = Isa::set(0.0f);
-      for (uint32_t d = 0; d < a.head_dim; ++d) {
-        const float* row = k + size_t{d} * tile_positions + first * Isa::width;
+      const float* vector[Q];
+#pragma GCC unroll 3
+      for (int n = 0; n < Q; ++n) vector[n] = query[n].vector;
+      const Element* row = k + first * Isa::width;
+      for (uint32_t d = 0; d < a.head_dim; ++d, row += tile_positions) {
         F q[Q];
 #pragma GCC unroll 3
-        for (int n = 0; n < Q; ++n) q[n] = Isa::set(query[n].vector[d]);
+        for (int n = 0; n < Q; ++n) q[n] = Isa::set(vector[n][d]);
 #pragma GCC unroll 4
         for (int i = 0; i < step; ++i) {
           const F key = Isa::load(row + i * Isa::width);
@@ -121,32 +123,43 @@ struct Attention {
     }
   }
 
-  /// Scores to weights, maximum and sum of one query.
-  static void soften(Query& query) {
-    float* p = query.p;
-    Lanes<Isa> highest(minus_infinity);
-    for (int i = 0; i < vectors; ++i) {
-      F& part = highest.part[i % Lanes<Isa>::parts];
-      part = Isa::max(Isa::load(p + i * Isa::width), part);
+  /// Scores to weights, maxima and sums. The queries go through each step together: their chains
+  /// are long and overlap that way.
+  template <int Q>
+  static void soften(Query* query) {
+    float maximum[Q], fall[Isa::width] = {};
+    for (int n = 0; n < Q; ++n) {
+      Lanes<Isa> highest(minus_infinity);
+      for (int i = 0; i < vectors; ++i) {
+        F& part = highest.part[i % Lanes<Isa>::parts];
+        part = Isa::max(Isa::load(query[n].p + i * Isa::width), part);
+      }
+      maximum[n] = max_of<Isa>(query[n].split.maximum, highest.maximum());
+      fall[n] = query[n].split.maximum - maximum[n];
+      query[n].split.maximum = maximum[n];
     }
-    SoftmaxState& split = query.split;
-    const float maximum = max_of<Isa>(split.maximum, highest.maximum());
-    Lanes<Isa> sum(0.0f);
+    Isa::store(fall, exp_lanes<Isa>(Isa::load(fall)));
+    Lanes<Isa> sum[Q];
+    for (int n = 0; n < Q; ++n) query[n].factor = fall[n];
     for (int i = 0; i < vectors; ++i) {
-      const F e = exp_lanes<Isa>(Isa::sub(Isa::load(p + i * Isa::width), Isa::set(maximum)));
-      Isa::store(p + i * Isa::width, e);
-      F& part = sum.part[i % Lanes<Isa>::parts];
-      part = Isa::add(part, e);
+      for (int n = 0; n < Q; ++n) {
+        float* p = query[n].p + i * Isa::width;
+        const F e = exp_lanes<Isa>(Isa::sub(Isa::load(p), Isa::set(maximum[n])));
+        Isa::store(p, e);
+        F& part = sum[n].part[i % Lanes<Isa>::parts];
+        part = Isa::add(part, e);
+      }
     }
-    query.factor = exp_one<Isa>(split.maximum - maximum);
-    split.maximum = maximum;
-    split.sum = split.sum * query.factor + sum.sum();
+    for (int n = 0; n < Q; ++n) {
+      query[n].split.sum = query[n].split.sum * query[n].factor + sum[n].sum();
+    }
   }
 
   /// acc = acc * factor, then fma(p[i], v[i], acc) over ascending positions, for V vectors of the
-  /// dimensions from d on. Queries that see more than all do add the rest on their own.
-  template <int Q, int V>
-  static void accumulate(const float* v, uint32_t dim, uint32_t d, Query* query) {
+  /// dimensions from d on; V's rows are `stride` apart. Queries that see more than all do add the
+  /// rest on their own.
+  template <int Q, int V, class Element>
+  static void accumulate(const Element* v, uint32_t stride, uint32_t d, Query* query) {
     F sum[Q * V];
     uint32_t common = tile_positions;
     for (int n = 0; n < Q; ++n) {
@@ -157,8 +170,8 @@ struct Attention {
         sum[n * V + j] = Isa::mul(Isa::load(acc + j * Isa::width), factor);
       common = query[n].valid < common ? query[n].valid : common;
     }
-    const float* row = v + d;
-    for (uint32_t i = 0; i < common; ++i, row += dim) {
+    const Element* row = v + d;
+    for (uint32_t i = 0; i < common; ++i, row += stride) {
       F p[Q];
 #pragma GCC unroll 3
       for (int n = 0; n < Q; ++n) p[n] = Isa::set(query[n].p[i]);
@@ -170,8 +183,8 @@ struct Attention {
       }
     }
     for (int n = 0; n < Q; ++n) {
-      const float* rest = row;
-      for (uint32_t i = common; i < query[n].valid; ++i, rest += dim) {
+      const Element* rest = row;
+      for (uint32_t i = common; i < query[n].valid; ++i, rest += stride) {
         const F p = Isa::set(query[n].p[i]);
         for (int j = 0; j < V; ++j) {
           sum[n * V + j] = Isa::fma(p, Isa::load(rest + j * Isa::width), sum[n * V + j]);
@@ -182,15 +195,33 @@ struct Attention {
     }
   }
 
+  /// A tile as the queries read it: as it lies in the pool, or converted.
+  template <class Element>
+  struct Tile {
+    const Element* k;
+    const Element* v;
+    uint32_t v_stride;
+    uint32_t dims;  ///< of a row of V, a multiple of the vectors' width
+  };
+
   /// One tile of online softmax for Q queries.
-  template <int Q>
-  static void attend(const AttentionArgs& a, const float* k, const float* v, Query* query) {
-    scores<Q>(a, k, query);
-    for (int n = 0; n < Q; ++n) soften(query[n]);
-    const uint32_t dim = padded_dim_of(a);
+  template <int Q, class Element>
+  static void attend(const AttentionArgs& a, const Tile<Element>& tile, Query* query) {
+    scores<Q>(a, tile.k, query);
+    soften<Q>(query);
     uint32_t d = 0;
-    for (; d + 4 * width <= dim; d += 4 * width) accumulate<Q, 4>(v, dim, d, query);
-    for (; d < dim; d += width) accumulate<Q, 1>(v, dim, d, query);
+    for (; d + 4 * width <= tile.dims; d += 4 * width) {
+      accumulate<Q, 4>(tile.v, tile.v_stride, d, query);
+    }
+    for (; d < tile.dims; d += width) accumulate<Q, 1>(tile.v, tile.v_stride, d, query);
+  }
+
+  template <class Element>
+  static void attend(const AttentionArgs& a, const Tile<Element>& tile, uint32_t count,
+                     Query* query) {
+    if (count == 3) attend<3>(a, tile, query);
+    if (count == 2) attend<2>(a, tile, query);
+    if (count == 1) attend<1>(a, tile, query);
   }
 
   /// Adds a finished split to the splits before it and empties it. `first`: there are none.
@@ -219,69 +250,95 @@ struct Attention {
   }
 };
 
+/// One call's queries and their running states, which lie in its scratch memory.
 template <class Isa>
-void attention(const AttentionArgs& a) {
+struct AttentionPass {
   using Kernel = Attention<Isa>;
-  const uint32_t dim = Kernel::padded_dim_of(a);
-  const uint32_t queries = a.num_tokens * a.group;
-  float* k = a.scratch;
-  float* v = k + tile_positions * dim;
-  float* states = v + tile_positions * dim;
-  const auto state = [&](uint32_t query, uint32_t which) {
+  const AttentionArgs& a;
+  uint32_t dim, queries;
+  float *k, *v, *states;
+
+  explicit AttentionPass(const AttentionArgs& args)
+      : a(args),
+        dim(Kernel::padded_dim_of(args)),
+        queries(args.num_tokens * args.group),
+        k(args.scratch),
+        v(k + tile_positions * dim),
+        states(v + tile_positions * dim) {}
+
+  /// `which`: 0 the split at hand, 1 the splits before it, merged.
+  [[nodiscard]] SoftmaxState state(uint32_t query, uint32_t which) const {
     float* p = states + (size_t{query} * 2 + which) * (dim + 2);
     return SoftmaxState{p[0], p[1], p + 2};
-  };
-  const auto save = [&](uint32_t query, uint32_t which, const SoftmaxState& s) {
+  }
+  void save(uint32_t query, uint32_t which, const SoftmaxState& s) const {
     float* p = states + (size_t{query} * 2 + which) * (dim + 2);
     p[0] = s.maximum;
     p[1] = s.sum;
-  };
-  for (uint32_t query = 0; query < queries; ++query) {
-    SoftmaxState split = state(query, 0);
-    Kernel::clear(dim, split);
-    save(query, 0, split);
   }
 
-  const uint32_t end = a.first_position + a.num_tokens;
-  for (uint32_t tile = 0; tile < end; tile += tile_positions) {
-    const std::byte* block = a.pool + a.block_table[tile / tile_positions] * a.block_bytes;
-    const uint32_t written = end - tile < tile_positions ? end - tile : tile_positions;
-    if (a.half) {
-      Kernel::convert_tile(a, reinterpret_cast<const uint16_t*>(block), written, k, v);
-    } else {
-      Kernel::convert_tile(a, reinterpret_cast<const float*>(block), written, k, v);
+  /// Queries from `query` on, up to three at once; returns how many.
+  template <class Element>
+  uint32_t attend_some(uint32_t first, const typename Kernel::template Tile<Element>& data,
+                       uint32_t query) const {
+    constexpr uint32_t at_once = 3;
+    typename Kernel::Query batch[at_once];
+    const uint32_t count = queries - query < at_once ? queries - query : at_once;
+    for (uint32_t n = 0; n < count; ++n) {
+      const uint32_t token = (query + n) / a.group, g = (query + n) % a.group;
+      const uint32_t ahead = a.first_position + token - first;
+      batch[n].vector = a.query + token * a.stride + g * a.head_dim;
+      batch[n].valid = ahead < tile_positions ? ahead + 1 : tile_positions;
+      batch[n].split = state(query + n, 0);
     }
-    const bool split_ends = (tile + tile_positions) % split_positions == 0;
+    Kernel::attend(a, data, count, batch);
+    const bool split_ends = (first + tile_positions) % split_positions == 0;
+    for (uint32_t n = 0; n < count; ++n) {
+      const uint32_t position = a.first_position + (query + n) / a.group;
+      if (position < first + tile_positions || split_ends) {
+        SoftmaxState merged = state(query + n, 1);
+        Kernel::merge(dim, first < split_positions, merged, batch[n].split);
+        save(query + n, 1, merged);
+      }
+      save(query + n, 0, batch[n].split);
+    }
+    return count;
+  }
+
+  /// All queries that see the tile which begins at position `first`.
+  void attend_tile(uint32_t first) const {
+    const uint32_t end = a.first_position + a.num_tokens;
+    const std::byte* block = a.pool + a.block_table[first / tile_positions] * a.block_bytes;
+    const auto* halves = reinterpret_cast<const uint16_t*>(block);
+    const auto* floats = reinterpret_cast<const float*>(block);
+    const uint32_t written = end - first < tile_positions ? end - first : tile_positions;
+    const bool as_stored = a.half && written == tile_positions && a.head_dim % Kernel::width == 0;
+    if (!as_stored && a.half) Kernel::convert_tile(a, halves, written, k, v);
+    if (!as_stored && !a.half) Kernel::convert_tile(a, floats, written, k, v);
+    const typename Kernel::template Tile<uint16_t> stored{halves + a.k_index, halves + a.v_index,
+                                                          a.head_dim, a.head_dim};
+    const typename Kernel::template Tile<float> converted{k, v, dim, dim};
     // Queries are in the order of their positions: those that end before the tile come first.
-    uint32_t query = tile > a.first_position ? (tile - a.first_position) * a.group : 0;
+    uint32_t query = first > a.first_position ? (first - a.first_position) * a.group : 0;
     while (query < queries) {
-      constexpr uint32_t at_once = 3;
-      typename Kernel::Query batch[at_once];
-      const uint32_t count = queries - query < at_once ? queries - query : at_once;
-      for (uint32_t n = 0; n < count; ++n) {
-        const uint32_t token = (query + n) / a.group, g = (query + n) % a.group;
-        const uint32_t ahead = a.first_position + token - tile;
-        batch[n].vector = a.query + token * a.stride + g * a.head_dim;
-        batch[n].valid = ahead < tile_positions ? ahead + 1 : tile_positions;
-        batch[n].split = state(query + n, 0);
-      }
-      if (count == 3) Kernel::template attend<3>(a, k, v, batch);
-      if (count == 2) Kernel::template attend<2>(a, k, v, batch);
-      if (count == 1) Kernel::template attend<1>(a, k, v, batch);
-      for (uint32_t n = 0; n < count; ++n, ++query) {
-        const bool last = a.first_position + query / a.group < tile + tile_positions;
-        if (last || split_ends) {
-          SoftmaxState merged = state(query, 1);
-          Kernel::merge(dim, tile < split_positions, merged, batch[n].split);
-          save(query, 1, merged);
-        }
-        save(query, 0, batch[n].split);
-      }
+      query += as_stored ? attend_some(first, stored, query) : attend_some(first, converted, query);
     }
   }
+};
 
-  for (uint32_t query = 0; query < queries; ++query) {
-    const SoftmaxState merged = state(query, 1);
+template <class Isa>
+void attention(const AttentionArgs& a) {
+  const AttentionPass<Isa> pass(a);
+  for (uint32_t query = 0; query < pass.queries; ++query) {
+    SoftmaxState split = pass.state(query, 0);
+    Attention<Isa>::clear(pass.dim, split);
+    pass.save(query, 0, split);
+  }
+  for (uint32_t first = 0; first < a.first_position + a.num_tokens; first += tile_positions) {
+    pass.attend_tile(first);
+  }
+  for (uint32_t query = 0; query < pass.queries; ++query) {
+    const SoftmaxState merged = pass.state(query, 1);
     float* out = a.out + query / a.group * a.stride + query % a.group * a.head_dim;
     for (uint32_t d = 0; d < a.head_dim; ++d) out[d] = merged.acc[d] / merged.sum;
   }

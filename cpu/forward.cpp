@@ -13,6 +13,8 @@ namespace {
 /// Below this many tokens a wake-up of the other threads costs more than the work.
 constexpr uint32_t tokens_worth_sharing = 8;
 
+constexpr int parts_per_thread = 4;
+
 }  // namespace
 
 Forward::Forward(const PackedModel& model, const KernelTable& kernels, const kv::KvLayout& layout,
@@ -22,10 +24,14 @@ Forward::Forward(const PackedModel& model, const KernelTable& kernels, const kv:
       kernels_(kernels),
       layout_(layout),
       pool_(pool),
-      attention_scratch_(static_cast<size_t>(pool.size())) {
+      attention_scratch_(static_cast<size_t>(pool.size() * parts_per_thread)),
+      strips_(static_cast<size_t>(pool.size() * parts_per_thread)) {
   for (std::vector<float>& scratch : attention_scratch_) {
     scratch.resize(attention_scratch_floats(config_.head_dim, config_.group_size()));
   }
+  const uint32_t cols =
+      std::max({config_.hidden_size, config_.ffn_size, config_.num_heads * config_.head_dim});
+  for (std::vector<CacheLine>& strip : strips_) strip.resize(matmul_strip_lines(cols));
 }
 
 void Forward::run(const Batch& batch) {
@@ -56,9 +62,9 @@ float* Forward::logits(std::span<const uint32_t> tokens) {
                      config_.norm_epsilon, hidden, &normed_[size_t{i} * hidden]);
   }
   if (model_.output.quantized()) quantize(normed_, count, hidden);
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(model_.output.num_panels(), part, parts);
-    matmul(model_.output, normed_, count, logits_.data(), false, static_cast<uint32_t>(begin),
+    matmul(model_.output, normed_, count, logits_.data(), false, part, static_cast<uint32_t>(begin),
            static_cast<uint32_t>(end));
   });
   return logits_.data();
@@ -145,14 +151,14 @@ void Forward::project_qkv(const PackedLayer& layer) {
     quantized = quantized || p.matrix.quantized();
   }
   if (quantized) quantize(normed_, tokens_, config_.hidden_size);
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(panels, part, parts);
     int64_t first = 0;
     for (const Projection& p : all) {
       const int64_t last = first + p.matrix.num_panels();
       const int64_t from = std::max(begin, first), to = std::min(end, last);
       if (from < to) {
-        matmul(p.matrix, normed_, tokens_, p.out, false, static_cast<uint32_t>(from - first),
+        matmul(p.matrix, normed_, tokens_, p.out, false, part, static_cast<uint32_t>(from - first),
                static_cast<uint32_t>(to - first));
       }
       first = last;
@@ -221,15 +227,15 @@ void Forward::attend(uint32_t layer) {
       kernels_.attention(args);
     }
   };
-  pool_.run(work);
+  in_parts(work);
 }
 
 void Forward::project_attention_output(const PackedLayer& layer) {
   const PackedMatrix& matrix = layer.attention_output;
   if (matrix.quantized()) quantize(attended_, tokens_, matrix.cols());
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(matrix.num_panels(), part, parts);
-    matmul(matrix, attended_, tokens_, residual_.data(), true, static_cast<uint32_t>(begin),
+    matmul(matrix, attended_, tokens_, residual_.data(), true, part, static_cast<uint32_t>(begin),
            static_cast<uint32_t>(end));
   });
 }
@@ -239,11 +245,11 @@ void Forward::gate_and_up(const PackedLayer& layer) {
   if (layer.gate.quantized() || layer.up.quantized()) {
     quantize(normed_, tokens_, config_.hidden_size);
   }
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(layer.gate.num_panels(), part, parts);
     const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
-    matmul(layer.gate, normed_, tokens_, gate_.data(), false, first, last);
-    matmul(layer.up, normed_, tokens_, up_.data(), false, first, last);
+    matmul(layer.gate, normed_, tokens_, gate_.data(), false, part, first, last);
+    matmul(layer.up, normed_, tokens_, up_.data(), false, part, first, last);
     const uint32_t row = first * panel_rows, rows = std::min(last * panel_rows, ffn) - row;
     if (first == last) return;
     for (size_t t = 0; t < tokens_; ++t) {
@@ -255,11 +261,15 @@ void Forward::gate_and_up(const PackedLayer& layer) {
 void Forward::project_down(const PackedLayer& layer) {
   const PackedMatrix& matrix = layer.down;
   if (matrix.quantized()) quantize(gate_, tokens_, matrix.cols());
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(matrix.num_panels(), part, parts);
-    matmul(matrix, gate_, tokens_, residual_.data(), true, static_cast<uint32_t>(begin),
+    matmul(matrix, gate_, tokens_, residual_.data(), true, part, static_cast<uint32_t>(begin),
            static_cast<uint32_t>(end));
   });
+}
+
+void Forward::in_parts(const std::function<void(int part, int parts)>& task) {
+  pool_.run(task, parts_per_thread);
 }
 
 void Forward::each_token(uint32_t tokens, const std::function<void(uint32_t)>& body) {
@@ -267,7 +277,7 @@ void Forward::each_token(uint32_t tokens, const std::function<void(uint32_t)>& b
     for (uint32_t t = 0; t < tokens; ++t) body(t);
     return;
   }
-  pool_.run([&](int part, int parts) {
+  in_parts([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(tokens, part, parts);
     for (int64_t t = begin; t < end; ++t) body(static_cast<uint32_t>(t));
   });
@@ -283,7 +293,7 @@ void Forward::quantize(const std::vector<float>& values, uint32_t tokens, uint32
 }
 
 void Forward::matmul(const PackedMatrix& matrix, const std::vector<float>& values, uint32_t tokens,
-                     float* out, bool add, uint32_t panel_begin, uint32_t panel_end) {
+                     float* out, bool add, int part, uint32_t panel_begin, uint32_t panel_end) {
   MatmulArgs args;
   args.matrix = matrix.view();
   args.values = values.data();
@@ -294,6 +304,7 @@ void Forward::matmul(const PackedMatrix& matrix, const std::vector<float>& value
   args.add = add;
   args.panel_begin = panel_begin;
   args.panel_end = panel_end;
+  args.strip = strips_[static_cast<size_t>(part)].data();
   matrix.kernel(kernels_)(args);
 }
 

@@ -62,11 +62,13 @@ class Forward {
   void gate_and_up(const PackedLayer& layer);
   void project_down(const PackedLayer& layer);
 
+  /// Runs task(part, parts) in more parts than threads: who is done early helps the others.
+  void in_parts(const std::function<void(int part, int parts)>& task);
   /// Calls body(token) for each token; on this thread alone when there are few.
   void each_token(uint32_t tokens, const std::function<void(uint32_t)>& body);
   void quantize(const std::vector<float>& values, uint32_t tokens, uint32_t cols);
   void matmul(const PackedMatrix& matrix, const std::vector<float>& values, uint32_t tokens,
-              float* out, bool add, uint32_t panel_begin, uint32_t panel_end);
+              float* out, bool add, int part, uint32_t panel_begin, uint32_t panel_end);
 
   const PackedModel& model_;
   const model::ModelConfig& config_;
@@ -84,7 +86,8 @@ class Forward {
   std::vector<float> cosine_, sine_;       ///< [tokens, rope.dim / 2]
   std::vector<QuantizedBlock> quantized_;  ///< of the matrix input at hand
   std::vector<AttentionItem> attention_items_;
-  std::vector<std::vector<float>> attention_scratch_;  ///< per thread
+  std::vector<std::vector<float>> attention_scratch_;  ///< per part of a parallel step
+  std::vector<std::vector<CacheLine>> strips_;         ///< per part of a parallel step
   std::vector<float> logits_;
 };
 

@@ -15,7 +15,9 @@ struct KernelTable {
   Isa isa = Isa::scalar;
   void (*matmul_f32)(const MatmulArgs&) = nullptr;
   void (*matmul_f16)(const MatmulArgs&) = nullptr;
+  void (*matmul_bf16)(const MatmulArgs&) = nullptr;
   void (*matmul_q8_0)(const MatmulArgs&) = nullptr;
+  void (*matmul_q4_0)(const MatmulArgs&) = nullptr;
   void (*matmul_q4_1)(const MatmulArgs&) = nullptr;
   void (*quantize_activations)(const float* x, uint32_t blocks, QuantizedBlock* out) = nullptr;
   void (*rmsnorm)(const float* x, const float* weight, float epsilon, uint32_t n,

@@ -7,7 +7,7 @@
 #include "cpu/kernel_table.hpp"
 #include "cpu/log_softmax.hpp"
 #include "cpu/matmul_float.hpp"
-#include "cpu/matmul_q4_1.hpp"
+#include "cpu/matmul_q4.hpp"
 #include "cpu/matmul_q8_0.hpp"
 #include "cpu/quantize_activations.hpp"
 #include "cpu/rmsnorm.hpp"
@@ -23,7 +23,9 @@ constexpr KernelTable make_kernel_table(Isa isa) {
   table.isa = isa;
   table.matmul_f32 = matmul<Lanes, FloatFormat<Lanes, float>>;
   table.matmul_f16 = matmul<Lanes, FloatFormat<Lanes, uint16_t>>;
+  table.matmul_bf16 = matmul<Lanes, FloatFormat<Lanes, Bf16>>;
   table.matmul_q8_0 = matmul<Lanes, Q8_0Format<Lanes>>;
+  table.matmul_q4_0 = matmul<Lanes, Q4_0Format<Lanes>>;
   table.matmul_q4_1 = matmul<Lanes, Q4_1Format<Lanes>>;
   table.quantize_activations = quantize_activations<Lanes>;
   table.rmsnorm = rmsnorm<Lanes>;

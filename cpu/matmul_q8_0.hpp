@@ -1,9 +1,9 @@
 // Q8_0 weights (w = d q, q in -128..127, blocks of 32) times 8-bit activations.
 // A panel's block is 544 bytes: 8 chunks of 64 bytes (row r's bytes 4r..4r+3 of chunk j hold
-// k = 4j..4j+3), then 16 d (F16).
+// k = 4j..4j+3), then 16 d (F16). There is nothing to take apart: a strip is the panel itself.
 #pragma once
 
-#include "cpu/matmul.hpp"
+#include "cpu/matmul_quantized.hpp"
 
 namespace troupe::cpu {
 
@@ -13,41 +13,27 @@ template <class Isa>
 struct Q8_0Format {
   using F = typename Isa::F;
   using Activation = QuantizedBlock;
-  static constexpr int tile_tokens = 4;
-  static constexpr bool whole_panel = false;
+  using Products = SignedProducts<Isa>;
+  using Strip = Q8_0Format;
+  static constexpr int tile_tokens = Isa::strip_tile_tokens;
+  static constexpr uint32_t strip_tokens_min = UINT32_MAX;
+  static constexpr bool whole_panel = Isa::signed_whole_panel;
+  static constexpr bool has_minimum = false;
+  static constexpr size_t block_bytes = q8_0_panel_block_bytes;
 
   static const Activation* activation(const MatmulArgs& a, uint32_t token) {
-    return a.blocks + size_t{token} * (a.matrix.cols / quant_block);
+    return quantized_activation(a, token);
   }
+  static F scale(const uint8_t* block, int first) {
+    return Isa::load(reinterpret_cast<const uint16_t*>(block + 512) + first);
+  }
+  static F minimum(const uint8_t* /*block*/, int /*first*/) { return Isa::set(0.0f); }
+  static void unpack(const uint8_t* /*panel*/, uint32_t /*cols*/, uint8_t* /*strip*/) {}
 
   template <int P, int T>
   static void chain(const uint8_t* panel, int part, uint32_t begin, uint32_t end,
                     const Activation* const* x, F* acc) {
-    using I = typename Isa::I;
-    for (uint32_t b = begin; b < end; ++b) {
-      const uint8_t* block = panel + b * q8_0_panel_block_bytes;
-      prefetch_weights<Isa, T>(block, q8_0_panel_block_bytes);
-      const auto* d = reinterpret_cast<const uint16_t*>(block + 512);
-      for (int p = 0; p < P; ++p) {
-        const int first = (part + p) * Isa::width;
-        I sum[T];
-        for (I& s : sum) s = Isa::set_int(0);
-#pragma GCC unroll 8
-        for (int j = 0; j < 8; ++j) {
-          const auto w = Isa::load_signed(block + 64 * j + 4 * first);
-#pragma GCC unroll 8
-          for (int t = 0; t < T; ++t) Isa::dot_signed(sum[t], w, x[t][b].values + 4 * j);
-        }
-        const F scale = Isa::load(d + first);
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) {
-          const QuantizedBlock& q = x[t][b];
-          const F product = Isa::to_float(Isa::finish_signed(sum[t], q.sum));
-          F& a = acc[p * T + t];
-          a = Isa::fma(product, Isa::mul(scale, Isa::set(q.scale)), a);
-        }
-      }
-    }
+    chunked_chain<Isa, Q8_0Format, P, T>(panel, part, begin, end, x, acc);
   }
 };
 

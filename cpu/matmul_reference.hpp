@@ -18,6 +18,16 @@ inline float stored_half(const std::byte* p) {
   return half_to_float(bits);
 }
 
+/// One block of 32 of a Q4_0 row (18 bytes: d, 16 bytes of nibbles).
+inline float add_q4_0_block(const std::byte* block, const QuantizedBlock& x, float acc) {
+  int32_t isum = 0;
+  for (uint32_t i = 0; i < 16; ++i) {
+    const auto byte = static_cast<int32_t>(block[2 + i]);
+    isum += ((byte & 15) - 8) * x.values[i] + ((byte >> 4) - 8) * x.values[i + 16];
+  }
+  return std::fma(static_cast<float>(isum), stored_half(block) * x.scale, acc);
+}
+
 /// One block of 32 of a Q4_1 row (20 bytes: d, m, 16 bytes of nibbles).
 inline float add_q4_1_block(const std::byte* block, const QuantizedBlock& x, float acc) {
   int32_t isum = 0;

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/concat.hpp"
-#include "cpu/matmul_q4_1.hpp"
+#include "cpu/matmul_q4.hpp"
 #include "cpu/matmul_q8_0.hpp"
 
 namespace troupe::cpu {
@@ -18,20 +18,23 @@ const uint8_t* row_of(const Tensor& tensor, uint32_t row) {
   return reinterpret_cast<const uint8_t*>(tensor.data) + row * tensor.row_bytes();
 }
 
-/// Stored block: d, m, 16 bytes whose low nibbles are elements 0..15 and high ones 16..31.
-void pack_q4_1_row(const uint8_t* stored, uint32_t blocks, uint32_t lane, uint8_t* panel) {
-  for (uint32_t b = 0; b < blocks; ++b, stored += 20, panel += q4_1_panel_block_bytes) {
-    std::memcpy(panel + 256 + 2 * lane, stored, 2);
-    std::memcpy(panel + 288 + 2 * lane, stored + 2, 2);
-    const auto element = [&](uint32_t k) {
-      const uint8_t byte = stored[4 + k % 16];
-      return k < 16 ? byte & 15 : byte >> 4;
-    };
+/// Stored block: `floats` F16 numbers (d, or d and m), 16 bytes whose low nibbles are elements
+/// 0..15 and high ones 16..31.
+template <uint32_t floats>
+void pack_q4_row(const uint8_t* stored, uint32_t blocks, uint32_t lane, uint8_t* panel) {
+  constexpr uint32_t header = 2 * floats;
+  for (uint32_t b = 0; b < blocks; ++b, stored += header + 16, panel += 256 + 32 * floats) {
+    for (uint32_t i = 0; i < floats; ++i) {
+      std::memcpy(panel + 256 + 32 * i + 2 * lane, stored + 2 * i, 2);
+    }
+    // Elements 8j..8j+3 and 8j+4..8j+7 of a chunk come from two words of the same half.
     for (uint32_t chunk = 0; chunk < 4; ++chunk) {
-      for (uint32_t i = 0; i < 4; ++i) {
-        panel[64 * chunk + 4 * lane + i] =
-            static_cast<uint8_t>(element(8 * chunk + i) | (element(8 * chunk + 4 + i) << 4));
-      }
+      uint32_t low, high;
+      std::memcpy(&low, stored + header + 8 * (chunk % 2), 4);
+      std::memcpy(&high, stored + header + 8 * (chunk % 2) + 4, 4);
+      const uint32_t both = chunk < 2 ? (low & 0x0f0f0f0fu) | ((high & 0x0f0f0f0fu) << 4)
+                                      : ((low >> 4) & 0x0f0f0f0fu) | (high & 0xf0f0f0f0u);
+      std::memcpy(panel + 64 * chunk + 4 * lane, &both, 4);
     }
   }
 }
@@ -62,12 +65,14 @@ void pack_row(const Tensor& tensor, bool exact, uint32_t row, uint32_t lane, uin
     model::dequantize_row(tensor, row, scratch.data());
     pack_float_row<float>(reinterpret_cast<const uint8_t*>(scratch.data()), tensor.cols, lane,
                           panel);
-  } else if (tensor.type == TensorType::f16) {
+  } else if (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) {
     pack_float_row<uint16_t>(row_of(tensor, row), tensor.cols, lane, panel);
   } else if (tensor.type == TensorType::q8_0) {
     pack_q8_0_row(row_of(tensor, row), blocks, lane, panel);
+  } else if (tensor.type == TensorType::q4_0) {
+    pack_q4_row<1>(row_of(tensor, row), blocks, lane, panel);
   } else {
-    pack_q4_1_row(row_of(tensor, row), blocks, lane, panel);
+    pack_q4_row<2>(row_of(tensor, row), blocks, lane, panel);
   }
 }
 
@@ -102,12 +107,16 @@ Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, 
   if (exact || tensor.type == TensorType::f32) {
     packed.kernel_ = &KernelTable::matmul_f32;
     packed.panel_bytes_ = size_t{tensor.cols} * panel_rows * sizeof(float);
-  } else if (tensor.type == TensorType::f16) {
-    packed.kernel_ = &KernelTable::matmul_f16;
+  } else if (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) {
+    packed.kernel_ =
+        tensor.type == TensorType::f16 ? &KernelTable::matmul_f16 : &KernelTable::matmul_bf16;
     packed.panel_bytes_ = size_t{tensor.cols} * panel_rows * sizeof(uint16_t);
   } else if (tensor.type == TensorType::q8_0) {
     packed.kernel_ = &KernelTable::matmul_q8_0;
     packed.panel_bytes_ = tensor.cols / quant_block * q8_0_panel_block_bytes;
+  } else if (tensor.type == TensorType::q4_0) {
+    packed.kernel_ = &KernelTable::matmul_q4_0;
+    packed.panel_bytes_ = tensor.cols / quant_block * q4_0_panel_block_bytes;
   } else {
     packed.kernel_ = &KernelTable::matmul_q4_1;
     packed.panel_bytes_ = tensor.cols / quant_block * q4_1_panel_block_bytes;

@@ -33,28 +33,25 @@ void quantize_activations(const float* x, uint32_t blocks, QuantizedBlock* out) 
       const I bits = Isa::bits(Isa::load(x + v * width));
       magnitude = Isa::max_int(magnitude, Isa::and_int(bits, Isa::set_int(0x7fffffff)));
     }
-    int32_t lane[width];
-    Isa::store_int(lane, magnitude);
-    int32_t highest = 0;
-    for (int i = 0; i < width; ++i) highest = lane[i] > highest ? lane[i] : highest;
+    const int32_t highest = Isa::highest_lane(magnitude);
     float amax;
     __builtin_memcpy(&amax, &highest, sizeof amax);
     const float scale = amax / 127.0f;
     const float divisor = scale > 0.0f || scale != scale ? scale : 1.0f;
     const bool zero = !(scale > 0.0f) && scale == scale;
-    int32_t sum = 0;
+    I rounded[vectors];
+    I sums = Isa::set_int(0);
     for (int v = 0; v < vectors; ++v) {
       F q = Isa::div(Isa::load(x + v * width), Isa::set(divisor));
       q = Isa::max(Isa::min(q, Isa::set(127.0f)), Isa::set(-127.0f));
       // Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves it in the bits.
       const F shifted = Isa::add(q, Isa::set(0x1.8p23f));
-      Isa::store_int(lane, Isa::sub_int(Isa::bits(shifted), Isa::bits(Isa::set(0x1.8p23f))));
-      for (int i = 0; i < width; ++i) {
-        const int32_t value = zero ? 0 : lane[i];
-        out->values[v * width + i] = static_cast<int8_t>(value);
-        sum += value;
-      }
+      rounded[v] = Isa::sub_int(Isa::bits(shifted), Isa::bits(Isa::set(0x1.8p23f)));
+      if (zero) rounded[v] = Isa::set_int(0);
+      sums = Isa::add_int(sums, rounded[v]);
     }
+    Isa::store_block(out->values, rounded);
+    const int32_t sum = Isa::sum_of_ints(sums);
     out->scale = scale;
     out->sum = sum;
     out->scaled_sum = scale * static_cast<float>(sum);

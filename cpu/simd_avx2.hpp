@@ -9,6 +9,9 @@ namespace troupe::cpu {
 
 struct Avx2Isa {
   static constexpr int width = 8;
+  static constexpr int strip_tile_tokens = 4;  ///< times 2 vectors of rows: 8 sums in registers
+  static constexpr int float_tile_tokens = 6;  ///< 12 sums
+  static constexpr bool signed_whole_panel = true;
   using F = __m256;
   using I = __m256i;
   using Bytes = __m256i;
@@ -25,6 +28,10 @@ struct Avx2Isa {
   static void store(uint16_t* p, F a) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
   }
+  static F load_bf16(const uint16_t* p) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
   static float to_float(uint16_t h) { return _cvtsh_ss(h); }
   static uint16_t to_half(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
 
@@ -35,6 +42,18 @@ struct Avx2Isa {
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F min(F a, F b) { return _mm256_min_ps(a, b); }
   static F max(F a, F b) { return _mm256_max_ps(a, b); }
+  static float sum_of_lanes(const F* part) {
+    const F eight = add(part[0], part[1]);
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+  }
+  static float max_of_lanes(const F* part) {
+    const F eight = max(part[0], part[1]);
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+  }
   static float sqrt(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
   static I set_int(int32_t x) { return _mm256_set1_epi32(x); }
@@ -50,10 +69,30 @@ struct Avx2Isa {
   static I and_int(I a, I b) { return _mm256_and_si256(a, b); }
   static I max_int(I a, I b) { return _mm256_max_epi32(a, b); }
   static I halve(I a) { return _mm256_srai_epi32(a, 1); }
+  static int32_t highest_lane(I a) {
+    __m128i x = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    x = _mm_max_epi32(x, _mm_shuffle_epi32(x, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(x, _mm_shuffle_epi32(x, 0xb1)));
+  }
+  static int32_t sum_of_ints(I a) {
+    __m128i x = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    x = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 0xb1)));
+  }
+  static void store_block(int8_t* p, const I* a) {
+    const __m256i bytes =
+        _mm256_packs_epi16(_mm256_packs_epi32(a[0], a[1]), _mm256_packs_epi32(a[2], a[3]));
+    // Packing works in halves of 16 bytes: puts the groups of 4 in order again.
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, order));
+  }
   static F power_of_two(I a) { return from_bits(_mm256_slli_epi32(add_int(a, set_int(127)), 23)); }
 
   static Bytes load_bytes(const uint8_t* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static void store_bytes(uint8_t* p, Bytes a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a);
   }
   static Bytes low_nibbles(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
   static Bytes high_nibbles(Bytes a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
@@ -63,6 +102,10 @@ struct Avx2Isa {
     return _mm256_set1_epi32(bytes);
   }
 
+  /// GCC would add a block's products as a tree, which needs more registers than there are: with
+  /// all of them on the stack the tile takes half as long again (docs/kernels.md).
+  static void keep_order(__m256i& sum) { __asm__("" : "+x"(sum)); }
+
   /// 16-bit halves: 16 products of at most 15 * 127 each stay below 2^15.
   struct NibbleSum {
     __m256i halves;
@@ -70,6 +113,7 @@ struct Avx2Isa {
   static NibbleSum nibble_sum() { return {_mm256_setzero_si256()}; }
   static void dot_nibbles(NibbleSum& sum, Bytes w, const int8_t* x) {
     sum.halves = _mm256_add_epi16(sum.halves, _mm256_maddubs_epi16(w, four(x)));
+    keep_order(sum.halves);
   }
   static I finish(NibbleSum sum) { return _mm256_madd_epi16(sum.halves, _mm256_set1_epi16(1)); }
 
@@ -81,6 +125,7 @@ struct Avx2Isa {
   static void dot_signed(I& sum, Signed w, const int8_t* x) {
     const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(four(x), w.value));
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    keep_order(sum);
   }
   static I finish_signed(I sum, int32_t /*x_sum*/) { return sum; }
 };

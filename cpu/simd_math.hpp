@@ -49,31 +49,13 @@ struct Lanes {
   static constexpr int parts = virtual_lanes / Isa::width;
   typename Isa::F part[parts];
 
-  explicit Lanes(float start) {
+  explicit Lanes(float start = 0.0f) {
     for (auto& p : part) p = Isa::set(start);
   }
   /// (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
-  float sum() const {
-    float lane[virtual_lanes];
-    spread(lane);
-    for (int step = virtual_lanes / 2; step > 0; step /= 2) {
-      for (int i = 0; i < step; ++i) lane[i] = lane[i] + lane[i + step];
-    }
-    return lane[0];
-  }
-  float maximum() const {
-    float lane[virtual_lanes];
-    spread(lane);
-    for (int step = virtual_lanes / 2; step > 0; step /= 2) {
-      for (int i = 0; i < step; ++i) lane[i] = max_of<Isa>(lane[i], lane[i + step]);
-    }
-    return lane[0];
-  }
-
- private:
-  void spread(float* lane) const {
-    for (int p = 0; p < parts; ++p) Isa::store(lane + p * Isa::width, part[p]);
-  }
+  float sum() const { return Isa::sum_of_lanes(part); }
+  /// By the same tree, each step a > b ? a : b.
+  float maximum() const { return Isa::max_of_lanes(part); }
 };
 
 inline constexpr int tree_leaves = 8;

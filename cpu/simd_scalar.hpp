@@ -13,6 +13,10 @@ namespace troupe::cpu {
 
 struct ScalarIsa {
   static constexpr int width = 16;  ///< lanes of F and I
+  // Tiles of the matrix kernels: as many sums as the registers hold.
+  static constexpr int strip_tile_tokens = 4;
+  static constexpr int float_tile_tokens = 4;
+  static constexpr bool signed_whole_panel = true;  ///< Q8_0: all 16 rows at once
   struct F {
     float v[width];
   };
@@ -46,6 +50,9 @@ struct ScalarIsa {
   static void store(uint16_t* p, const F& a) {
     for (int i = 0; i < width; ++i) p[i] = float_to_half(a.v[i]);
   }
+  static F load_bf16(const uint16_t* p) {
+    return each<F>([=](int i) { return std::bit_cast<float>(uint32_t{p[i]} << 16); });
+  }
   static float to_float(uint16_t h) { return half_to_float(h); }
   static uint16_t to_half(float x) { return float_to_half(x); }
 
@@ -71,6 +78,23 @@ struct ScalarIsa {
   }
   static F max(const F& a, const F& b) {
     return each<F>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+  }
+  /// Over the 16 virtual lanes: (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
+  static float sum_of_lanes(const F* part) {
+    F lanes = *part;
+    for (int step = width / 2; step > 0; step /= 2) {
+      for (int i = 0; i < step; ++i) lanes.v[i] = lanes.v[i] + lanes.v[i + step];
+    }
+    return lanes.v[0];
+  }
+  static float max_of_lanes(const F* part) {
+    F lanes = *part;
+    for (int step = width / 2; step > 0; step /= 2) {
+      for (int i = 0; i < step; ++i) {
+        lanes.v[i] = lanes.v[i] > lanes.v[i + step] ? lanes.v[i] : lanes.v[i + step];
+      }
+    }
+    return lanes.v[0];
   }
   static float sqrt(float x) { return std::sqrt(x); }
 
@@ -103,6 +127,20 @@ struct ScalarIsa {
   static I halve(const I& a) {
     return each<I>([&](int i) { return a.v[i] >> 1; });
   }
+  static int32_t highest_lane(const I& a) {
+    int32_t highest = a.v[0];
+    for (const int32_t lane : a.v) highest = lane > highest ? lane : highest;
+    return highest;
+  }
+  static int32_t sum_of_ints(const I& a) {
+    int32_t sum = 0;
+    for (const int32_t lane : a.v) sum += lane;
+    return sum;
+  }
+  /// 32 integers in -128..127 as bytes; `a` points to 32 / width vectors.
+  static void store_block(int8_t* p, const I* a) {
+    for (int i = 0; i < 32; ++i) p[i] = static_cast<int8_t>(a[i / width].v[i % width]);
+  }
   /// The float 2^a; -126 <= a <= 127.
   static F power_of_two(const I& a) {
     return each<F>(
@@ -115,6 +153,7 @@ struct ScalarIsa {
     std::memcpy(out.v, p, sizeof out.v);
     return out;
   }
+  static void store_bytes(uint8_t* p, const Bytes& a) { std::memcpy(p, a.v, sizeof a.v); }
   static Bytes low_nibbles(Bytes a) {
     for (uint8_t& byte : a.v) byte &= 15;
     return a;

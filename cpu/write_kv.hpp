@@ -24,8 +24,11 @@ void write_kv(const WriteKvArgs& a) {
     auto* block = reinterpret_cast<uint16_t*>(a.block);
     for (uint32_t d = 0; d < a.head_dim; ++d) {
       block[a.k_index + d * tokens + a.slot] = Isa::to_half(a.key[d]);
-      block[a.v_index + size_t{a.slot} * a.head_dim + d] = Isa::to_half(a.value[d]);
     }
+    uint16_t* row = block + a.v_index + size_t{a.slot} * a.head_dim;
+    const uint32_t whole = a.head_dim / Isa::width * Isa::width;
+    for (uint32_t d = 0; d < whole; d += Isa::width) Isa::store(row + d, Isa::load(a.value + d));
+    for (uint32_t d = whole; d < a.head_dim; ++d) row[d] = Isa::to_half(a.value[d]);
     return;
   }
   auto* block = reinterpret_cast<float*>(a.block);

@@ -10,7 +10,7 @@
 namespace troupe::model {
 
 /// Values are ggml's type numbers (gguf specification, ggml_type).
-enum class TensorType : uint32_t { f32 = 0, f16 = 1, q4_1 = 3, q8_0 = 8 };
+enum class TensorType : uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q8_0 = 8, bf16 = 30 };
 
 struct TensorTypeInfo {
   const char* name;      ///< "Q4_1"
@@ -23,7 +23,7 @@ const TensorTypeInfo* tensor_type_info(uint32_t ggml_type);
 inline const TensorTypeInfo& info(TensorType type) {
   return *tensor_type_info(static_cast<uint32_t>(type));
 }
-/// "F32, F16, Q4_1, Q8_0": for error messages.
+/// "F32, F16, Q4_0, ...": for error messages.
 std::string supported_tensor_types();
 
 /// A matrix [rows, cols] (or a vector: rows = 1) in row-major order; `cols` is the contiguous,

@@ -1,19 +1,20 @@
-// Speed of the CPU kernels, each as a share of what matters to it (GB/s of weights read, GOP/s of
-// multiplications and additions), then of the whole model: prefill and decode in tokens/s.
-//   bench_kernels [--json] [MODEL.gguf]     (default weights/SmolLM2-135M-Instruct.Q4_1.gguf)
-#include <chrono>
+// Speed of the CPU kernels on one thread beside the machine's limits in the same run: reading
+// memory (GB/s), and bare loops of the instructions that do the arithmetic (GOP/s of
+// multiplications and additions). Rates are per second of CPU time: others may use the machine.
+// Whole models: bench_model.
+//   bench_kernels [--json]
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/thread_pool.hpp"
+#include "bench/kernels/limits.hpp"
 #include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/packed_matrix.hpp"
-#include "kv/region.hpp"
-#include "model/model.hpp"
 
 using namespace troupe;
 using namespace troupe::cpu;
@@ -23,9 +24,9 @@ namespace {
 using bench::Row;
 
 double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 /// Median, lowest and highest of amount / time over five runs of at least 50 ms.
@@ -51,7 +52,7 @@ void bench_matmul(const model::Tensor& tensor, const std::string& label, std::ve
   if (!packed.ok()) return;
   for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
     if (!cpu_has(isa)) continue;
-    for (const uint32_t tokens : {1u, 128u}) {
+    for (const uint32_t tokens : {1u, 4u, 128u}) {
       if (isa == Isa::scalar && tokens > 1) continue;
       const KernelTable& table = kernels(isa);
       std::vector<float> x(size_t{tokens} * tensor.cols, 0.5f);
@@ -66,6 +67,8 @@ void bench_matmul(const model::Tensor& tensor, const std::string& label, std::ve
       args.out = y.data();
       args.out_stride = tensor.rows;
       args.panel_end = packed->num_panels();
+      std::vector<CacheLine> strip(matmul_strip_lines(tensor.cols));
+      args.strip = strip.data();
       const auto run = [&] { packed->kernel(table)(args); };
       const std::string title = label + " " + name(isa) + " x" + std::to_string(tokens);
       if (tokens == 1) {
@@ -110,55 +113,29 @@ void bench_attention(std::vector<Row>& rows) {
   }
 }
 
-/// Prefill of 512 tokens in one step, then 128 decode steps, on a fresh pool.
-void bench_model(const std::shared_ptr<const model::Model>& model, int threads,
-                 std::vector<Row>& rows) {
-  CpuOptions options;
-  options.threads = threads;
-  auto backend = make_cpu_backend(model, options);
-  if (!backend.ok()) return;
-  constexpr uint32_t prompt = 512, output = 128;
-  auto region = kv::allocate_region((prompt + output) / 64 * (*backend)->kv_layout().block_bytes());
-  if (!region.ok() || !(*backend)->attach_pool(*region).ok()) return;
-  engine::SamplingParams sampling;
-  sampling.temperature = 0;
-  const auto step = [&](uint32_t first, uint32_t count) {
-    engine::Span span;
-    span.first_position = first;
-    for (uint32_t i = 0; i < count; ++i) {
-      span.tokens.push_back(
-          {static_cast<int32_t>((first + i) * 31 % model->config.vocab_size), -1});
-    }
-    for (uint32_t i = 0; i < (prompt + output) / 64; ++i) span.block_table.push_back(i);
-    span.num_draws = 1;
-    span.sampling = &sampling;
-    engine::StepPlan plan;
-    plan.spans = {std::move(span)};
-    auto ticket = (*backend)->submit(std::move(plan));
-    if (ticket.ok()) (void)(*backend)->wait(*ticket);
-  };
-  const std::string suffix = ", threads " + std::to_string(threads);
-  rows.push_back(measure("prefill 512" + suffix, prompt, "tokens/s", [&] { step(0, prompt); }));
-  rows.push_back(measure("decode 128" + suffix, output, "tokens/s", [&] {
-    for (uint32_t i = 0; i < output; ++i) step(prompt + i, 1);
+void bench_limits(std::vector<Row>& rows) {
+  constexpr size_t read_bytes = size_t{256} << 20;
+  const std::vector<uint64_t> memory(read_bytes / sizeof(uint64_t), 1);
+  rows.push_back(measure("limit: reading memory", read_bytes * 1e-9, "GB/s", [&] {
+    if (bench::sum_of(memory.data(), memory.size()) == 0) std::abort();
   }));
+  constexpr int rounds = 1 << 20;
+  if (!cpu_has(Isa::avx2)) return;
+  rows.push_back(measure("limit: maddubs and add, 256 bits", rounds * 8 * 64 * 1e-9, "GOP/s",
+                         [] { bench::spin_byte_products(rounds); }));
+  rows.push_back(measure("limit: fma, 256 bits", rounds * 8 * 16 * 1e-9, "GOP/s",
+                         [] { bench::spin_float_products(rounds); }));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string path = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
-  bool json = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0) {
-      json = true;
-    } else {
-      path = argv[i];
-    }
-  }
+  const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
   std::vector<Row> rows;
-  const model::TensorType types[] = {model::TensorType::f32, model::TensorType::f16,
-                                     model::TensorType::q8_0, model::TensorType::q4_1};
+  bench_limits(rows);
+  const model::TensorType types[] = {model::TensorType::f32,  model::TensorType::f16,
+                                     model::TensorType::bf16, model::TensorType::q8_0,
+                                     model::TensorType::q4_0, model::TensorType::q4_1};
   for (const model::TensorType type : types) {
     model::Tensor tensor;
     tensor.type = type;
@@ -168,12 +145,6 @@ int main(int argc, char** argv) {
     bench_matmul(tensor, std::string("matmul ") + model::info(type).name, rows);
   }
   bench_attention(rows);
-  auto model = model::load_model(path);
-  if (model.ok()) {
-    for (const int threads : {1, 2}) bench_model(*model, threads, rows);
-  } else {
-    std::fprintf(stderr, "%s\n", model.error().message().c_str());
-  }
   bench::print("kernels", name(best_isa()), rows, json);
-  return model.ok() ? 0 : 1;
+  return 0;
 }

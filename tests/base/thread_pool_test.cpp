@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <numeric>
+#include <thread>
 
 using namespace troupe;
 
@@ -38,6 +39,37 @@ TEST_CASE("every part runs once per call, also with more threads than cores") {
     }
     for (const int n : calls) CHECK(n == rounds);
   }
+}
+
+TEST_CASE("more parts than threads run once each, whoever takes them") {
+  for (const int threads : {1, 2, 3, 9}) {
+    ThreadPool pool(threads);
+    std::vector<std::atomic<int>> calls(static_cast<size_t>(threads) * 5);
+    constexpr int rounds = 500;
+    for (int round = 1; round <= rounds; ++round) {
+      pool.run(
+          [&](int part, int parts) {
+            if (parts == threads * 5) ++calls[static_cast<size_t>(part)];
+          },
+          5);
+      for (const auto& n : calls) REQUIRE(n == round);
+    }
+  }
+}
+
+TEST_CASE("a thread that does not come is not waited for") {
+  ThreadPool pool(2);
+  // One part ends only when all others did: whoever has it, the other thread takes the rest.
+  std::atomic<int> done{0};
+  pool.run(
+      [&](int part, int parts) {
+        if (part == parts / 2) {
+          while (done < parts - 1) std::this_thread::yield();
+        }
+        ++done;
+      },
+      8);
+  CHECK(done == 16);
 }
 
 TEST_CASE("workers that went to sleep wake up again") {

@@ -167,8 +167,8 @@ TEST_CASE("tiny Llama files agree with transformers in both compute modes") {
     MESSAGE("SKIPPED: the fixtures are absent (TROUPE_FIXTURES)");
     return;
   }
-  for (const char* name :
-       {"llama-256-F16", "llama3-rope-F16", "llama3-rope-Q8_0", "llama3-rope-Q4_1"}) {
+  for (const char* name : {"llama-256-F16", "llama-256-Q4_0", "llama3-rope-F16", "llama3-rope-Q8_0",
+                           "llama3-rope-Q4_0", "llama3-rope-Q4_1"}) {
     CAPTURE(name);
     auto model = load((folder / (std::string(name) + ".gguf")).string());
     check_model(model, name, read_json(folder / (std::string(name) + ".reference.json")));

@@ -35,7 +35,7 @@ Tensor tensor_of(TensorType type, uint32_t rows, uint32_t cols, const testing::B
 
 std::vector<float> expected(const Tensor& tensor, const Case& c, const std::vector<float>& x,
                             std::vector<float> y) {
-  const bool quantized = c.type == TensorType::q4_1 || c.type == TensorType::q8_0;
+  const bool quantized = model::info(c.type).block_size > 1;
   const auto begins = segment_begins(c.cols, quantized ? quant_block : 1, c.unit_cols);
   std::vector<float> row(c.cols);
   std::vector<QuantizedBlock> blocks(c.cols / quant_block + 1);
@@ -48,6 +48,9 @@ std::vector<float> expected(const Tensor& tensor, const Case& c, const std::vect
       const float sum = reference::reduce(begins, [&](uint32_t k, float acc) {
         if (c.type == TensorType::q4_1) {
           return reference::add_q4_1_block(stored + 20 * k, blocks[k], acc);
+        }
+        if (c.type == TensorType::q4_0) {
+          return reference::add_q4_0_block(stored + 18 * k, blocks[k], acc);
         }
         if (c.type == TensorType::q8_0) {
           return reference::add_q8_0_block(stored + 34 * k, blocks[k], acc);
@@ -76,29 +79,34 @@ void check(const Case& c, const testing::Bytes& bytes, const std::vector<float>&
     if (packed->quantized()) {
       table.quantize_activations(x.data(), static_cast<uint32_t>(blocks.size()), blocks.data());
     }
-    std::vector<float> y = start;
-    MatmulArgs args;
-    args.matrix = packed->view();
-    args.values = x.data();
-    args.blocks = blocks.data();
-    args.tokens = c.tokens;
-    args.out = y.data();
-    args.out_stride = c.rows;
-    args.add = c.add;
-    args.panel_end = packed->num_panels();
-    packed->kernel(table)(args);
-    CAPTURE(std::string(name(isa)));
-    CAPTURE(std::string(model::info(c.type).name));
-    CAPTURE(c.rows);
-    CAPTURE(c.cols);
-    CAPTURE(c.tokens);
-    CAPTURE(c.unit_cols);
-    CHECK(testing::first_difference(y, want) == -1);
+    for (const bool strips : {false, true}) {
+      std::vector<float> y = start;
+      std::vector<CacheLine> strip(matmul_strip_lines(c.cols));
+      MatmulArgs args;
+      args.matrix = packed->view();
+      args.values = x.data();
+      args.blocks = blocks.data();
+      args.tokens = c.tokens;
+      args.out = y.data();
+      args.out_stride = c.rows;
+      args.add = c.add;
+      args.panel_end = packed->num_panels();
+      if (strips) args.strip = strip.data();
+      packed->kernel(table)(args);
+      CAPTURE(std::string(name(isa)));
+      CAPTURE(std::string(model::info(c.type).name));
+      CAPTURE(c.rows);
+      CAPTURE(c.cols);
+      CAPTURE(c.tokens);
+      CAPTURE(c.unit_cols);
+      CAPTURE(strips);
+      CHECK(testing::first_difference(y, want) == -1);
+    }
   }
 }
 
-constexpr TensorType all_types[] = {TensorType::f32, TensorType::f16, TensorType::q8_0,
-                                    TensorType::q4_1};
+constexpr TensorType all_types[] = {TensorType::f32,  TensorType::f16,  TensorType::bf16,
+                                    TensorType::q8_0, TensorType::q4_0, TensorType::q4_1};
 
 }  // namespace
 
@@ -109,7 +117,7 @@ TEST_CASE("matrix kernels equal the reference over odd shapes") {
       for (const uint32_t cols : {32u, 96u, 320u}) {
         const auto weights = testing::random_floats(size_t{rows} * cols, rows + cols);
         const testing::Bytes bytes = testing::quantize(weights, type);
-        for (const uint32_t tokens : {1u, 2u, 3u, 4u, 7u, 13u}) {
+        for (const uint32_t tokens : {1u, 2u, 3u, 4u, 7u, 13u, 31u}) {
           const auto x = testing::random_floats(size_t{tokens} * cols, tokens, 3.0f);
           check({type, rows, cols, tokens, 0, false}, bytes, x);
           check({type, rows, cols, tokens, 32, true}, bytes, x);
@@ -121,25 +129,28 @@ TEST_CASE("matrix kernels equal the reference over odd shapes") {
 }
 
 TEST_CASE("float matrices may have any number of columns") {
-  for (const TensorType type : {TensorType::f32, TensorType::f16}) {
+  for (const TensorType type : {TensorType::f32, TensorType::f16, TensorType::bf16}) {
     for (const uint32_t cols : {1u, 7u, 33u}) {
       const testing::Bytes bytes = testing::quantize(testing::random_floats(19 * cols, 1), type);
-      const auto x = testing::random_floats(5 * cols, 2);
-      check({type, 19, cols, 5, 0, false}, bytes, x);
-      check({type, 19, cols, 5, 3, false}, bytes, x);
+      for (const uint32_t tokens : {5u, 23u}) {
+        const auto x = testing::random_floats(tokens * cols, 2);
+        check({type, 19, cols, tokens, 0, false}, bytes, x);
+        check({type, 19, cols, tokens, 3, false}, bytes, x);
+      }
     }
   }
 }
 
 TEST_CASE("more tokens than one chunk give the same bits") {
-  const testing::Bytes bytes =
-      testing::quantize(testing::random_floats(32 * 64, 1), TensorType::q4_1);
-  check({TensorType::q4_1, 32, 64, 133, 32, false}, bytes, testing::random_floats(133 * 64, 2));
+  for (const TensorType type : all_types) {
+    const testing::Bytes bytes = testing::quantize(testing::random_floats(32 * 64, 1), type);
+    check({type, 32, 64, 133, 32, false}, bytes, testing::random_floats(133 * 64, 2));
+  }
 }
 
 TEST_CASE("integer sums stay exact at the ends of the ranges") {
-  constexpr uint32_t rows = 16, cols = 64, tokens = 5;
-  for (const TensorType type : {TensorType::q8_0, TensorType::q4_1}) {
+  constexpr uint32_t rows = 16, cols = 64, tokens = 13;
+  for (const TensorType type : {TensorType::q8_0, TensorType::q4_0, TensorType::q4_1}) {
     for (const uint8_t filling : {uint8_t{0x00}, uint8_t{0x80}, uint8_t{0x7f}, uint8_t{0xff}}) {
       testing::Bytes bytes = testing::quantize(testing::random_floats(rows * cols, 3), type);
       // Scales keep their values; every weight becomes -128, 127, 15, ...

@@ -29,6 +29,13 @@ inline simde__m512 emulated_cvtph(__m256i halves) {
   _mm256_storeu_ps(out + 8, _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)));
   return simde_mm512_loadu_ps(out);
 }
+inline simde__m512i emulated_cvtepu16(__m256i halves) {
+  alignas(32) uint16_t in[16];
+  alignas(64) int32_t out[16];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(in), halves);
+  for (int i = 0; i < 16; ++i) out[i] = in[i];
+  return simde_mm512_loadu_si512(out);
+}
 template <int rounding>
 inline __m256i emulated_cvtps(simde__m512 x) {
   alignas(64) float in[16];
@@ -42,6 +49,8 @@ inline __m256i emulated_cvtps(simde__m512 x) {
 #undef _mm512_srai_epi32
 #undef _mm512_cvtph_ps
 #undef _mm512_cvtps_ph
+#undef _mm512_cvtepu16_epi32
+#define _mm512_cvtepu16_epi32(a) emulated_cvtepu16(a)
 #define _mm512_cvtepi32_ps(a) emulated_cvtepi32(a)
 #define _mm512_srai_epi32(a, count) emulated_srai(a, count)
 #define _mm512_cvtph_ps(a) emulated_cvtph(a)

@@ -66,9 +66,10 @@ GgufWriter random_model(std::minstd_rand& random) {
   o.ffn = 32;
   o.tokenizer = random() % 2 == 0;
   o.vocab = o.tokenizer ? 262 : 4;
-  constexpr model::TensorType types[] = {model::TensorType::f32, model::TensorType::f16,
-                                         model::TensorType::q8_0, model::TensorType::q4_1};
-  o.type = types[random() % 4];
+  constexpr model::TensorType types[] = {model::TensorType::f32,  model::TensorType::f16,
+                                         model::TensorType::q8_0, model::TensorType::q4_1,
+                                         model::TensorType::q4_0, model::TensorType::bf16};
+  o.type = types[random() % std::size(types)];
   o.tied = random() % 2 == 0;
   o.rope_freqs = random() % 2 == 0;
   return testing::tiny_llama(o);

@@ -26,8 +26,9 @@ Digest digest_of(const GgufWriter& writer) {
 }  // namespace
 
 TEST_CASE("weights are views with rows and columns in every stored type") {
-  for (const auto type : {model::TensorType::f32, model::TensorType::f16, model::TensorType::q8_0,
-                          model::TensorType::q4_1}) {
+  for (const auto type :
+       {model::TensorType::f32, model::TensorType::f16, model::TensorType::bf16,
+        model::TensorType::q8_0, model::TensorType::q4_0, model::TensorType::q4_1}) {
     TinyLlamaOptions options;
     options.type = type;
     options.kv_heads = 1;
@@ -80,7 +81,7 @@ TEST_CASE("tensors that are missing, misshapen or too many") {
 TEST_CASE("a type that cannot be read is named together with those that can") {
   refused_after([](GgufWriter& w) { w.tensor("blk.0.attn_v.weight").type = 12; }, Code::unsupported,
                 "tensor \"blk.0.attn_v.weight\" has the type Q4_K",
-                "supported: F32, F16, Q4_1, Q8_0");
+                "supported: F32, F16, BF16, Q4_0, Q4_1, Q8_0");
   refused_after([](GgufWriter& w) { w.tensor("blk.0.attn_v.weight").type = 999; },
                 Code::unsupported, "type 999", "supported: F32");
   refused_after(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -22,6 +23,22 @@ inline void quantize_block_q8_0(const float* x, Bytes& out) {
   for (int i = 0; i < 32; ++i) put(out, static_cast<int8_t>(std::round(x[i] * inverse)));
 }
 
+inline void quantize_block_q4_0(const float* x, Bytes& out) {
+  float extreme = 0.0f;
+  for (int i = 0; i < 32; ++i) {
+    if (std::fabs(x[i]) > std::fabs(extreme)) extreme = x[i];
+  }
+  const float scale = extreme / -8.0f;
+  const float inverse = scale != 0.0f ? 1.0f / scale : 0.0f;
+  put(out, float_to_half(scale));
+  const auto code = [&](float v) {
+    return static_cast<uint8_t>(std::clamp(static_cast<int>(v * inverse + 8.5f), 0, 15));
+  };
+  for (int i = 0; i < 16; ++i) {
+    put(out, static_cast<uint8_t>(code(x[i]) | (code(x[i + 16]) << 4)));
+  }
+}
+
 inline void quantize_block_q4_1(const float* x, Bytes& out) {
   const auto [low, high] = std::minmax_element(x, x + 32);
   const float minimum = *low;
@@ -37,6 +54,12 @@ inline void quantize_block_q4_1(const float* x, Bytes& out) {
   }
 }
 
+/// To nearest even; for finite numbers.
+inline uint16_t to_bf16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
 /// The stored form of `values`; their number must be a multiple of the type's block size.
 inline Bytes quantize(std::span<const float> values, model::TensorType type) {
   const uint32_t block = model::info(type).block_size;
@@ -49,6 +72,12 @@ inline Bytes quantize(std::span<const float> values, model::TensorType type) {
         break;
       case model::TensorType::f16:
         put(out, float_to_half(values[i]));
+        break;
+      case model::TensorType::bf16:
+        put(out, to_bf16(values[i]));
+        break;
+      case model::TensorType::q4_0:
+        quantize_block_q4_0(&values[i], out);
         break;
       case model::TensorType::q8_0:
         quantize_block_q8_0(&values[i], out);

@@ -25,7 +25,8 @@ function(troupe_folder folder)
   endif()
   if(sources)
     add_library(troupe_${folder} STATIC ${sources})
-    if(NOT folder STREQUAL "cli")  # each command has names like those of the others
+    # Each command, and each splitter of words, has names like those of the others.
+    if(NOT folder STREQUAL "cli" AND NOT folder STREQUAL "text")
       troupe_unity(troupe_${folder})
     endif()
     target_link_libraries(troupe_${folder} PUBLIC troupe_flags ${ARG_LINK})

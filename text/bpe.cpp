@@ -1,37 +1,19 @@
 #include "text/bpe.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace troupe::text {
 
-MergeTable::MergeTable(const std::vector<Merge>& merges)
-    : slots_(std::bit_ceil(merges.size() * 2 + 1)) {
-  for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const Merge& merge = merges[rank];
-    Slot& slot = slots_[slot_of(merge.left, merge.right)];
-    if (slot.rank != no_rank) continue;
-    slot = {merge.left, merge.right, static_cast<uint32_t>(rank), merge.result};
-  }
-}
-
-size_t MergeTable::slot_of(int32_t left, int32_t right) const {
-  const uint64_t key = (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
-  const size_t mask = slots_.size() - 1;
-  size_t at = static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> 24) & mask;
-  while (slots_[at].rank != no_rank && (slots_[at].left != left || slots_[at].right != right)) {
-    at = (at + 1) & mask;
-  }
-  return at;
-}
-
-MergeTable::Found MergeTable::find(int32_t left, int32_t right) const {
-  if (slots_.empty()) return {};
-  const Slot& slot = slots_[slot_of(left, right)];
-  return {slot.rank, slot.result};
-}
-
 namespace {
+
+uint64_t pair_of(int32_t left, int32_t right) {
+  return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+}
+
+/// Up to here a look at every pair is faster than a heap.
+constexpr size_t short_max = 32;
 
 /// Heap order: the lowest rank, then the leftmost, comes out first.
 constexpr auto later = [](const auto& a, const auto& b) {
@@ -40,11 +22,79 @@ constexpr auto later = [](const auto& a, const auto& b) {
 
 }  // namespace
 
+MergeTable::MergeTable(const std::vector<Merge>& merges)
+    : slots_(std::bit_ceil(merges.size() * 2 + 1)) {
+  for (const Merge& merge : merges) {
+    const uint64_t pair = pair_of(merge.left, merge.right);
+    Slot& slot = slots_[slot_of(pair)];
+    if (slot.pair == pair) continue;
+    slot = {pair, merge.rank, merge.result};
+  }
+}
+
+size_t MergeTable::slot_of(uint64_t pair) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = static_cast<size_t>((pair * 0x9e3779b97f4a7c15u) >> 32) & mask;
+  while (slots_[at].pair != UINT64_MAX && slots_[at].pair != pair) at = (at + 1) & mask;
+  return at;
+}
+
+MergeTable::Found MergeTable::find(int32_t left, int32_t right) const {
+  if (slots_.empty()) return {};
+  const Slot& slot = slots_[slot_of(pair_of(left, right))];
+  return {slot.rank, slot.result};
+}
+
+MergeTable::Found BpeMerger::find(int32_t left, int32_t right) {
+  ++lookups_;
+  return merges_.find(left, right);
+}
+
+void BpeMerger::merge(std::span<const int32_t> symbols, std::vector<int32_t>& ids) {
+  if (symbols.size() <= short_max) {
+    merge_short(symbols, ids);
+  } else {
+    merge_long(symbols, ids);
+  }
+}
+
+void BpeMerger::merge_short(std::span<const int32_t> symbols, std::vector<int32_t>& ids) {
+  if (symbols.empty()) return;
+  std::array<int32_t, short_max> id;
+  std::array<uint32_t, short_max> rank;  // of the pair that begins here
+  std::array<int32_t, short_max> result;
+  size_t count = symbols.size();
+  std::copy(symbols.begin(), symbols.end(), id.begin());
+  const auto look = [&](size_t i) {
+    const MergeTable::Found found = i + 1 < count ? find(id[i], id[i + 1]) : MergeTable::Found{};
+    rank[i] = found.rank;
+    result[i] = found.result;
+  };
+  for (size_t i = 0; i < count; ++i) look(i);
+  while (count > 1) {
+    size_t best = 0;
+    for (size_t i = 1; i + 1 < count; ++i) {
+      if (rank[i] < rank[best]) best = i;
+    }
+    if (rank[best] == MergeTable::no_rank) break;
+    id[best] = result[best];
+    --count;
+    for (size_t i = best + 1; i < count; ++i) {
+      id[i] = id[i + 1];
+      rank[i] = rank[i + 1];
+      result[i] = result[i + 1];
+    }
+    look(best);
+    if (best > 0) look(best - 1);
+  }
+  ids.insert(ids.end(), id.begin(), id.begin() + static_cast<long>(count));
+}
+
 void BpeMerger::push(int32_t position) {
   const Symbol& left = symbols_[static_cast<size_t>(position)];
   if (left.next < 0) return;
   const int32_t right = symbols_[static_cast<size_t>(left.next)].id;
-  const MergeTable::Found found = merges_.find(left.id, right);
+  const MergeTable::Found found = find(left.id, right);
   if (found.rank == MergeTable::no_rank) return;
   heap_.push_back({found.rank, position, left.id, right, found.result});
   std::push_heap(heap_.begin(), heap_.end(), later);
@@ -63,12 +113,10 @@ void BpeMerger::join(const Candidate& best) {
   push(best.position);
 }
 
-void BpeMerger::append_word(std::string_view word, std::vector<int32_t>& ids) {
+void BpeMerger::merge_long(std::span<const int32_t> symbols, std::vector<int32_t>& ids) {
   symbols_.clear();
   heap_.clear();
-  for (const char byte : word) {
-    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
-    if (id < 0) continue;
+  for (const int32_t id : symbols) {
     const int32_t position = static_cast<int32_t>(symbols_.size());
     if (position > 0) symbols_.back().next = position;
     symbols_.push_back({id, position - 1, -1});

@@ -1,23 +1,21 @@
 // Byte-pair merging: a word's symbols are joined pair by pair, lowest rank first, leftmost first.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+#include <span>
 #include <vector>
-
-#include "base/result.hpp"
 
 namespace troupe::text {
 
-/// What a pair of adjacent symbols becomes.
+/// What a pair of adjacent symbols becomes, and when: the lowest rank first.
 struct Merge {
   int32_t left;
   int32_t right;
   int32_t result;
+  uint32_t rank;
 };
 
-/// The merges of a vocabulary: rank = index. Immutable after construction.
+/// The merges of a vocabulary. Immutable after construction.
 class MergeTable {
  public:
   struct Found {
@@ -27,31 +25,32 @@ class MergeTable {
   static constexpr uint32_t no_rank = UINT32_MAX;
 
   MergeTable() = default;
-  /// A pair that is listed twice keeps its first rank.
+  /// A pair that is listed twice keeps its first entry.
   explicit MergeTable(const std::vector<Merge>& merges);
 
   [[nodiscard]] Found find(int32_t left, int32_t right) const;
 
  private:
   struct Slot {
-    int32_t left = -1;
-    int32_t right = -1;
+    uint64_t pair = UINT64_MAX;
     uint32_t rank = no_rank;
     int32_t result = -1;
   };
-  [[nodiscard]] size_t slot_of(int32_t left, int32_t right) const;
+  [[nodiscard]] size_t slot_of(uint64_t pair) const;
 
   std::vector<Slot> slots_;  ///< open addressing, a power of two, at most half full
 };
 
-/// Merges one word; O(n log n) in its bytes. `byte_ids` gives each byte's first symbol (-1: the
-/// vocabulary has none, the byte is left out). Keeps its buffers between words; one per thread.
+/// Merges words. Keeps its buffers between words; one per thread.
 class BpeMerger {
  public:
-  BpeMerger(const MergeTable& merges, const std::array<int32_t, 256>& byte_ids)
-      : merges_(merges), byte_ids_(byte_ids) {}
+  explicit BpeMerger(const MergeTable& merges) : merges_(merges) {}
 
-  void append_word(std::string_view word, std::vector<int32_t>& ids);
+  /// Appends what the symbols become; O(n log n) in their number.
+  void merge(std::span<const int32_t> symbols, std::vector<int32_t>& ids);
+
+  /// Look-ups in the table so far, which bound all other work: at most 3 for each symbol.
+  [[nodiscard]] uint64_t lookups() const { return lookups_; }
 
  private:
   struct Symbol {
@@ -66,11 +65,14 @@ class BpeMerger {
     int32_t right;
     int32_t result;
   };
+  MergeTable::Found find(int32_t left, int32_t right);
+  void merge_short(std::span<const int32_t> symbols, std::vector<int32_t>& ids);
+  void merge_long(std::span<const int32_t> symbols, std::vector<int32_t>& ids);
   void push(int32_t position);
   void join(const Candidate& best);
 
   const MergeTable& merges_;
-  const std::array<int32_t, 256>& byte_ids_;
+  uint64_t lookups_ = 0;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
 };

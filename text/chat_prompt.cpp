@@ -62,7 +62,7 @@ ChatPrompt without_markers(const std::string& marked, const std::string& marker)
 
 ControlSpellings::ControlSpellings(const Tokenizer& tokenizer) {
   for (int32_t id = 0; id < tokenizer.size(); ++id) {
-    const std::string_view bytes = tokenizer.token_bytes(id);
+    const std::string_view bytes = tokenizer.spelling(id);
     if (!tokenizer.is_control(id) || bytes.empty()) continue;
     whole_.add(bytes, id);
     spellings_.emplace_back(bytes);

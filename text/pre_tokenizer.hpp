@@ -1,22 +1,30 @@
-// Pre-tokenizers cut text into words; merging never crosses a cut. One file per family
-// (pre_tokenizer_<family>.cpp); a new family is a file and a line in pre_tokenizer.cpp.
+// The pre-tokenizers that GGUF files name (tokenizer.ggml.pre), as steps.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "text/tokenizer_spec.hpp"
+
 namespace troupe::text {
 
-/// Appends the end offset of every word of `text` (valid UTF-8) to `ends`: strictly increasing,
-/// the last one text.size(). Linear in the text. Empty text has no words.
-using SplitFunction = void (*)(std::string_view text, std::vector<size_t>& ends);
+/// The words of GPT-2, which many pre-tokenizers end with.
+std::string_view gpt2_pattern();
 
-/// By GGUF's name (tokenizer.ggml.pre); null if there is none of that name.
-SplitFunction find_pre_tokenizer(std::string_view name);
+struct NamedPreTokenizer {
+  std::string_view name;
+  std::vector<std::string_view> patterns;  ///< each isolates its matches in what is left
+  bool ignore_merges = false;
+  bool nfc = false;  ///< the models' own tokenizers normalise first
+};
 
-/// All names, sorted and separated by ", ", for messages.
+/// Null if there is none of that name.
+const NamedPreTokenizer* find_pre_tokenizer(std::string_view name);
+
+std::vector<PreStep> steps_of(const NamedPreTokenizer& named);
+
+/// All names, separated by ", ", for messages.
 std::string pre_tokenizer_names();
 
 }  // namespace troupe::text

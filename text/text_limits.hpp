@@ -13,6 +13,31 @@ inline constexpr size_t prompt_bytes_max = size_t{8} << 20;
 inline constexpr size_t vocabulary_max = size_t{1} << 20;
 inline constexpr size_t merges_max = size_t{4} << 20;
 inline constexpr size_t token_bytes_max = 4096;
+inline constexpr size_t vocabulary_bytes_max = size_t{16} << 20;
+
+/// Bytes hashed to find out which tokens merge to which.
+inline constexpr size_t merge_work_max = size_t{1} << 30;
+
+/// Regular expressions of tokenizer files. A match may take four steps a byte of the text it sees;
+/// steps beyond that are charged to a budget of regex_steps_per_byte for the whole text.
+inline constexpr size_t pattern_bytes_max = 16 << 10;
+inline constexpr uint32_t pattern_depth_max = 100;
+inline constexpr size_t regex_steps_per_byte = 64;
+inline constexpr size_t regex_window_max = size_t{64} << 20;
+inline constexpr uint32_t regex_heap_kib_max = 64 << 10;
+
+/// Text after normalisation, in bytes.
+inline constexpr size_t normal_bytes_max = size_t{64} << 20;
+
+/// Steps of one tokenizer's normaliser and of its pre-tokenizer.
+inline constexpr size_t steps_max = 64;
+
+/// A tokenizer file: packed and unpacked.
+inline constexpr size_t tokenizer_file_bytes_max = size_t{128} << 20;
+/// Memory to unpack a file, which its writer chooses (xz -9 takes 65 MiB).
+inline constexpr uint64_t xz_memory_bytes_max = uint64_t{128} << 20;
+
+inline constexpr size_t charsmap_bytes_max = size_t{16} << 20;
 
 inline constexpr size_t stop_strings_max = 16;
 inline constexpr size_t stop_string_bytes_max = 4096;

@@ -1,47 +1,64 @@
 #include "text/token_trie.hpp"
 
+#include <utility>
+
 namespace troupe::text {
 
-TokenTrie::TokenTrie() {
+namespace {
+
+uint64_t key_of(int32_t node, uint8_t byte) {
+  return (static_cast<uint64_t>(node) + 1) << 8 | byte;
+}
+
+}  // namespace
+
+TokenTrie::TokenTrie() : edges_(16) {
   root_.fill(-1);
 }
 
-int32_t TokenTrie::child(int32_t node, char byte) const {
-  for (const auto& [label, next] : nodes_[static_cast<size_t>(node)].children) {
-    if (label == byte) return next;
+size_t TokenTrie::slot_of(uint64_t key) const {
+  const size_t mask = edges_.size() - 1;
+  size_t at = static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & mask;
+  while (edges_[at].key != 0 && edges_[at].key != key) at = (at + 1) & mask;
+  return at;
+}
+
+int32_t TokenTrie::child(int32_t node, uint8_t byte) const {
+  return edges_[slot_of(key_of(node, byte))].next;
+}
+
+int32_t TokenTrie::new_node() {
+  ids_.push_back(-1);
+  return static_cast<int32_t>(ids_.size() - 1);
+}
+
+int32_t TokenTrie::grow_child(int32_t node, uint8_t byte) {
+  const uint64_t key = key_of(node, byte);
+  if (const size_t at = slot_of(key); edges_[at].key != 0) return edges_[at].next;
+  if (++edge_count_ * 2 > edges_.size()) {
+    std::vector<Edge> old(edges_.size() * 2);
+    old.swap(edges_);
+    for (const Edge& edge : old) {
+      if (edge.key != 0) edges_[slot_of(edge.key)] = edge;
+    }
   }
-  return -1;
+  const int32_t next = new_node();
+  edges_[slot_of(key)] = {key, next};
+  return next;
 }
 
 void TokenTrie::add(std::string_view text, int32_t id) {
-  const auto grow = [&] {
-    nodes_.emplace_back();
-    return static_cast<int32_t>(nodes_.size() - 1);
-  };
   int32_t& first = root_[static_cast<uint8_t>(text[0])];
-  if (first < 0) first = grow();
+  if (first < 0) first = new_node();
   int32_t node = first;
-  for (const char byte : text.substr(1)) {
-    int32_t next = child(node, byte);
-    if (next < 0) {
-      next = grow();
-      nodes_[static_cast<size_t>(node)].children.emplace_back(byte, next);
-    }
-    node = next;
-  }
-  int32_t& terminal = nodes_[static_cast<size_t>(node)].id;
+  for (const char byte : text.substr(1)) node = grow_child(node, static_cast<uint8_t>(byte));
+  int32_t& terminal = ids_[static_cast<size_t>(node)];
   if (terminal < 0) terminal = id;
 }
 
 TokenTrie::Match TokenTrie::longest_at(std::string_view text, size_t at) const {
   Match best;
-  int32_t node = root_[static_cast<uint8_t>(text[at])];
-  for (size_t end = at + 1; node >= 0; ++end) {
-    const int32_t id = nodes_[static_cast<size_t>(node)].id;
-    if (id >= 0) best = {id, end - at};
-    if (end == text.size()) break;
-    node = child(node, text[end]);
-  }
+  each_at(text, at, [&](int32_t id, size_t bytes) { best = {id, bytes}; });
   return best;
 }
 

@@ -3,15 +3,23 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
+#include "text/byte_alphabet.hpp"
+#include "text/char_class.hpp"
 #include "text/text_limits.hpp"
+#include "text/tokenizer_scratch.hpp"
 #include "text/utf8.hpp"
 
 namespace troupe::text {
 
+Tokenizer::Tokenizer() : pool_(std::make_unique<ScratchPool>()) {}
+Tokenizer::~Tokenizer() = default;
+
 std::string_view Tokenizer::token_bytes(int32_t id) const {
-  if (!contains(id)) return {};
-  const size_t i = static_cast<size_t>(id);
-  return std::string_view(bytes_).substr(offsets_[i], offsets_[i + 1] - offsets_[i]);
+  return contains(id) ? bytes_.at(id) : std::string_view();
+}
+
+std::string_view Tokenizer::spelling(int32_t id) const {
+  return contains(id) ? spellings_.at(id) : std::string_view();
 }
 
 std::optional<int32_t> Tokenizer::id_of(std::string_view bytes) const {
@@ -28,25 +36,8 @@ bool Tokenizer::is_stop(int32_t id) const {
   return std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end();
 }
 
-void Tokenizer::encode_plain(std::string_view text, BpeMerger& merger, std::vector<size_t>& ends,
-                             std::vector<int32_t>& ids) const {
-  ends.clear();
-  split_(text, ends);
-  size_t begin = 0;
-  for (const size_t end : ends) {
-    merger.append_word(text.substr(begin, end - begin), ids);
-    begin = end;
-  }
-}
-
-TokenTrie::Match Tokenizer::special_at(std::string_view text, size_t at,
-                                       std::span<const ByteRange> plain) const {
-  if (plain.empty()) return special_.longest_at(text, at);
-  const TokenTrie::Match user_defined = user_defined_.longest_at(text, at);
-  if (at >= plain.front().begin) return user_defined;
-  // A shorter control token that ends before the range is still one.
-  const TokenTrie::Match before = special_.longest_at(text.substr(0, plain.front().begin), at);
-  return before.bytes > user_defined.bytes ? before : user_defined;
+uint64_t Tokenizer::merge_lookups() const {
+  return pool_->merge_lookups.load(std::memory_order_relaxed);
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -57,42 +48,197 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOpti
         "send a shorter text");
   }
   TROUPE_TRY(check_utf8(text, "the text"));
-  std::span<const ByteRange> plain = options.plain;
-  BpeMerger merger(merges_, byte_ids_);
-  std::vector<size_t> ends;
   std::vector<int32_t> ids;
-  if (options.add_special && add_bos_) ids.push_back(bos_id_);
-  size_t begin = 0;
-  for (size_t at = 0; at < text.size();) {
-    while (!plain.empty() && plain.front().end <= at) plain = plain.subspan(1);
-    const TokenTrie::Match match =
-        options.parse_special ? special_at(text, at, plain) : user_defined_.longest_at(text, at);
-    if (match.id < 0) {
-      ++at;
-      continue;
-    }
-    encode_plain(text.substr(begin, at - begin), merger, ends, ids);
-    ids.push_back(match.id);
-    at += match.bytes;
-    begin = at;
-  }
-  encode_plain(text.substr(begin), merger, ends, ids);
-  if (options.add_special && add_eos_) ids.push_back(eos_id_);
+  ids.reserve(text.size() / 3 + 16);
+  if (options.add_special) ids = prefix_ids_;
+  std::unique_ptr<Scratch> scratch = pool_->take(merges_);
+  const uint64_t lookups = scratch->merger.lookups();
+  const Status status = encode_sections(text, options, *scratch, ids);
+  const uint64_t spent = scratch->merger.lookups() - lookups;
+  pool_->give_back(std::move(scratch), spent);
+  if (!status.ok()) return status.error();
+  if (options.add_special) ids.insert(ids.end(), suffix_ids_.begin(), suffix_ids_.end());
   return ids;
 }
 
-Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
-  std::string bytes;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (!contains(ids[i])) {
-      return error(Code::invalid_argument,
-                   concat("token ", i, " has id ", ids[i], ", which is not in the vocabulary"),
-                   concat("ids are 0 to ", size() - 1));
-    }
-    if (skip_special && is_control(ids[i])) continue;
-    bytes.append(token_bytes(ids[i]));
+Status Tokenizer::encode_sections(std::string_view text, const EncodeOptions& options,
+                                  Scratch& scratch, std::vector<int32_t>& ids) const {
+  std::span<const ByteRange> plain = options.plain;
+  size_t begin = 0;
+  const auto section = [&](size_t end) -> Status {
+    if (begin >= end) return {};
+    // Offsets are lost by normalising: where a message may spell a control token, none is sought.
+    const bool control =
+        options.parse_special && std::ranges::none_of(options.plain, [&](const ByteRange& range) {
+          return normal_control_ && range.begin < end && range.end > begin;
+        });
+    return encode_section(text.substr(begin, end - begin), begin == 0, control, scratch, ids);
+  };
+  for (size_t at = 0;;) {
+    const AddedTokens::Found found = added_.find(text, at, begin, options.parse_special, plain);
+    if (found.id < 0) break;
+    TROUPE_TRY(section(found.begin));
+    ids.push_back(found.id);
+    begin = found.end;
+    at = found.next;
   }
-  return bytes;
+  return section(text.size());
+}
+
+Status Tokenizer::encode_section(std::string_view section, bool first, bool control,
+                                 Scratch& scratch, std::vector<int32_t>& ids) const {
+  scratch.text.assign(section);
+  if (!normalizer_.empty()) TROUPE_TRY(normalizer_.run(scratch.text, scratch.pre.regex));
+  if (added_normal_.empty()) {
+    scratch.part.swap(scratch.text);
+    return encode_normal(scratch.part, first, scratch, ids);
+  }
+  const std::string text = scratch.text;
+  std::span<const ByteRange> plain;
+  size_t begin = 0;
+  const auto part = [&](size_t end) -> Status {
+    if (begin >= end) return {};
+    scratch.part.assign(text, begin, end - begin);
+    return encode_normal(scratch.part, first && begin == 0, scratch, ids);
+  };
+  for (size_t at = 0;;) {
+    const AddedTokens::Found found = added_normal_.find(text, at, begin, control, plain);
+    if (found.id < 0) break;
+    TROUPE_TRY(part(found.begin));
+    ids.push_back(found.id);
+    begin = found.end;
+    at = found.next;
+  }
+  return part(text.size());
+}
+
+Status Tokenizer::encode_normal(std::string_view, bool first, Scratch& scratch,
+                                std::vector<int32_t>& ids) const {
+  std::string& text = scratch.part;
+  TROUPE_TRY(pre_tokenizer_.run(text, scratch.pieces, scratch.pre, first));
+  // So that a short word can be read as 16 bytes wherever it stands.
+  const size_t size = text.size();
+  text.append(sizeof(WordCache::Key), '\0');
+  for (const Piece piece : scratch.pieces) {
+    if (pre_tokenizer_.maps_bytes()) {
+      const std::string bytes =
+          spelling_to_bytes(std::string_view(text).substr(piece.begin, piece.end - piece.begin))
+              .value_or("");
+      encode_piece(bytes, bytes.size(), scratch, ids);
+      continue;
+    }
+    encode_piece(std::string_view(text).substr(piece.begin, piece.end - piece.begin),
+                 text.size() - piece.begin, scratch, ids);
+  }
+  text.resize(size);
+  return {};
+}
+
+void Tokenizer::encode_piece(std::string_view piece, size_t readable, Scratch& scratch,
+                             std::vector<int32_t>& ids) const {
+  constexpr std::string_view space = "\u2581";
+  if (kind_ != TokenizerKind::bpe) return encode_word(piece, readable, scratch, ids);
+  size_t begin = 0;
+  for (size_t at = piece.find(space, 1); at != std::string_view::npos;
+       at = piece.find(space, at + 1)) {
+    if (!cuts_before_space_[static_cast<uint8_t>(piece[at - 1])]) continue;
+    encode_word(piece.substr(begin, at - begin), readable - begin, scratch, ids);
+    begin = at;
+  }
+  encode_word(piece.substr(begin), readable - begin, scratch, ids);
+}
+
+void Tokenizer::encode_word(std::string_view word, size_t readable, Scratch& scratch,
+                            std::vector<int32_t>& ids) const {
+  if (word.size() > WordCache::word_bytes_max) return encode_new_word(word, scratch, ids);
+  if (word.empty()) return;
+  const WordCache::Key key = WordCache::key_of(word, readable);
+  if (scratch.cache.append(key, ids)) return;
+  const size_t before = ids.size();
+  encode_new_word(word, scratch, ids);
+  scratch.cache.put(key, ids, ids.size() - before);
+}
+
+void Tokenizer::encode_new_word(std::string_view word, Scratch& scratch,
+                                std::vector<int32_t>& ids) const {
+  switch (kind_) {
+    case TokenizerKind::byte_level_bpe:
+      if (ignore_merges_) {
+        const auto found = by_bytes_.find(word);
+        const TokenType type = found == by_bytes_.end()
+                                   ? TokenType::unused
+                                   : types_[static_cast<size_t>(found->second)];
+        if (type == TokenType::normal) {
+          ids.push_back(found->second);
+          return;
+        }
+      }
+      scratch.symbols.clear();
+      append_bytes(word, scratch.symbols);
+      scratch.merger.merge(scratch.symbols, ids);
+      return;
+    case TokenizerKind::bpe:
+      if (ignore_merges_) {
+        if (const int32_t whole = find_spelling(word); whole >= 0) {
+          ids.push_back(whole);
+          return;
+        }
+      }
+      character_symbols(word, scratch);
+      scratch.merger.merge(scratch.symbols, ids);
+      return;
+    case TokenizerKind::unigram:
+      scratch.segments.clear();
+      unigram_.segment(word, scratch.unigram, scratch.segments);
+      for (const UnigramModel::Segment& segment : scratch.segments) {
+        if (segment.id == unknown_id_ && byte_fallback_) {
+          append_bytes(word.substr(segment.begin, segment.end - segment.begin), ids);
+        } else if (segment.id >= 0) {
+          ids.push_back(segment.id);
+        }
+      }
+      return;
+    case TokenizerKind::word_piece:
+      word_piece_.append_word(word, ids);
+      return;
+  }
+}
+
+void Tokenizer::append_bytes(std::string_view bytes, std::vector<int32_t>& ids) const {
+  for (const char byte : bytes) {
+    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
+    if (id >= 0) ids.push_back(id);
+  }
+}
+
+void Tokenizer::character_symbols(std::string_view word, Scratch& scratch) const {
+  std::vector<int32_t>& symbols = scratch.symbols;
+  symbols.clear();
+  const bool affixes = !continuing_prefix_.empty() || !word_suffix_.empty();
+  bool unknown = false;  // a run of unknown characters waits to be written
+  for (size_t i = 0; i < word.size();) {
+    const DecodedChar c = decode_valid(reinterpret_cast<const uint8_t*>(word.data() + i));
+    const size_t end = i + c.bytes;
+    int32_t id = -1;
+    if (affixes) {
+      id = find_spelling(concat(i > 0 ? continuing_prefix_ : "", word.substr(i, c.bytes),
+                                end == word.size() ? word_suffix_ : ""));
+    } else if (const auto found = character_ids_.find(c.code_point);
+               found != character_ids_.end()) {
+      id = found->second;
+    }
+    const std::string_view bytes = word.substr(i, c.bytes);
+    i = end;
+    const auto has_byte = [&](char byte) { return byte_ids_[static_cast<uint8_t>(byte)] >= 0; };
+    if (id < 0 && byte_fallback_ && std::ranges::all_of(bytes, has_byte)) {
+      append_bytes(bytes, symbols);
+      continue;
+    }
+    if (unknown && (id >= 0 || !fuse_unknown_)) symbols.push_back(unknown_id_);
+    unknown = id < 0 && unknown_id_ >= 0;
+    if (id >= 0) symbols.push_back(id);
+  }
+  if (unknown) symbols.push_back(unknown_id_);
 }
 
 }  // namespace troupe::text

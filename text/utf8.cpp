@@ -1,6 +1,7 @@
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/concat.hpp"
 
@@ -54,10 +55,30 @@ Utf8Step utf8_step(std::string_view text, size_t at) {
 }
 
 std::optional<size_t> first_invalid_utf8(std::string_view text) {
+  constexpr uint64_t high_bits = 0x8080808080808080u;
+  const auto continues = [&](size_t i) {
+    return i < text.size() && (static_cast<uint8_t>(text[i]) & 0xc0) == 0x80;
+  };
   for (size_t at = 0; at < text.size();) {
-    const Utf8Step step = utf8_step(text, at);
-    if (!step.valid) return at;
-    at += step.bytes;
+    // Most text is ASCII; of the rest most is in the two easy ranges.
+    uint64_t eight = high_bits;
+    if (at + sizeof eight <= text.size()) std::memcpy(&eight, text.data() + at, sizeof eight);
+    if ((eight & high_bits) == 0) {
+      at += sizeof eight;
+      continue;
+    }
+    const uint8_t first = static_cast<uint8_t>(text[at]);
+    if (first < 0x80) {
+      ++at;
+    } else if (first >= 0xc2 && first < 0xe0 && continues(at + 1)) {
+      at += 2;
+    } else if (first > 0xe0 && first < 0xed && continues(at + 1) && continues(at + 2)) {
+      at += 3;
+    } else {
+      const Utf8Step step = utf8_step(text, at);
+      if (!step.valid) return at;
+      at += step.bytes;
+    }
   }
   return std::nullopt;
 }

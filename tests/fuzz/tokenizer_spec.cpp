@@ -21,7 +21,9 @@ troupe::text::TokenizerSpec read_spec(std::string_view input) {
     input.remove_prefix(std::min(end + 1, input.size()));
     const char kind = line.empty() ? '\0' : line[0];
     if (kind == 'm') {
-      spec.merges.push_back(line.substr(1));
+      const size_t space = std::min(line.find(' ', 2), line.size());
+      spec.merges.push_back(
+          {line.substr(1, space - 1), line.substr(std::min(space + 1, line.size()))});
       continue;
     }
     const bool special = kind == 'c' || kind == 'u';

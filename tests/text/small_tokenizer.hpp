@@ -18,7 +18,7 @@ inline TokenizerSpec small_spec() {
     add(bytes_to_spelling(std::string(1, static_cast<char>(byte))), TokenType::normal);
   }
   for (const char* token : {"he", "ll", "hell", "hello"}) add(token, TokenType::normal);
-  spec.merges = {"h e", "l l", "he ll", "hell o"};
+  spec.merges = {{"h", "e"}, {"l", "l"}, {"he", "ll"}, {"hell", "o"}};
   spec.bos_id = add("<|begin|>", TokenType::control);
   spec.add_bos = true;
   spec.eos_id = add("<|end|>", TokenType::control);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -15,6 +16,12 @@ struct Row {
   double value = 0;  ///< median
   double low = 0, high = 0;
   std::string unit;
+  double bar = NAN;           ///< what was asked for; NAN: nothing was
+  bool bar_is_least = false;  ///< the value should not be below the bar (else: not above it)
+
+  [[nodiscard]] bool ok() const {
+    return std::isnan(bar) || (bar_is_least ? value >= bar : value <= bar);
+  }
 };
 
 /// Median, lowest and highest of the measurements.
@@ -23,14 +30,28 @@ inline Row row(std::string name, std::vector<double> values, std::string unit) {
   return {std::move(name), values[values.size() / 2], values.front(), values.back(),
           std::move(unit)};
 }
+inline Row at_least(Row r, double bar) {
+  r.bar = bar;
+  r.bar_is_least = true;
+  return r;
+}
+inline Row at_most(Row r, double bar) {
+  r.bar = bar;
+  return r;
+}
 
-/// `machine`: what decides the speed, e.g. the instruction set. These benchmarks have no bars.
+/// `machine`: what decides the speed, e.g. the instruction set.
 inline void print(const std::string& bench, const std::string& machine,
                   const std::vector<Row>& rows, bool json) {
   if (!json) {
     for (const Row& r : rows) {
-      std::printf("%-40s %10.2f %s  [%.2f, %.2f]\n", r.name.c_str(), r.value, r.unit.c_str(), r.low,
+      std::printf("%-40s %10.2f %s  [%.2f, %.2f]", r.name.c_str(), r.value, r.unit.c_str(), r.low,
                   r.high);
+      if (!std::isnan(r.bar)) {
+        std::printf("  %s %.2f: %s", r.bar_is_least ? "at least" : "at most", r.bar,
+                    r.ok() ? "yes" : "NO");
+      }
+      std::printf("\n");
     }
     return;
   }
@@ -40,8 +61,9 @@ inline void print(const std::string& bench, const std::string& machine,
   for (const Row& r : rows) {
     std::printf(
         "%s{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"spread\": [%.3f, %.3f], "
-        "\"bar\": null, \"ok\": true}",
-        separator, r.name.c_str(), r.value, r.unit.c_str(), r.low, r.high);
+        "\"bar\": %s, \"ok\": %s}",
+        separator, r.name.c_str(), r.value, r.unit.c_str(), r.low, r.high,
+        std::isnan(r.bar) ? "null" : std::to_string(r.bar).c_str(), r.ok() ? "true" : "false");
     separator = ", ";
   }
   std::printf("]}\n");

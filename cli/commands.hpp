@@ -17,6 +17,9 @@ void add_generate(CLI::App& app, Chosen& run);
 void add_chat(CLI::App& app, Chosen& run);
 void add_serve(CLI::App& app, Chosen& run);
 void add_node(CLI::App& app, Chosen& run);
+void add_tokenize(CLI::App& app, Chosen& run);
+void add_detokenize(CLI::App& app, Chosen& run);
+void add_render(CLI::App& app, Chosen& run);
 
 /// Parses and runs; the whole program.
 int run(int argc, char** argv);

@@ -83,6 +83,9 @@ int run(int argc, char** argv) {
   add_chat(app, chosen);
   add_serve(app, chosen);
   add_node(app, chosen);
+  add_tokenize(app, chosen);
+  add_detokenize(app, chosen);
+  add_render(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -67,6 +67,9 @@ namespace {
 /// A first try sees this much text; what needs more is tried again with more, and charged.
 constexpr size_t window_bytes = 256;
 
+/// A try that gave up has taken its steps at each of its places.
+constexpr size_t toil_charge = 64 << 10;
+
 size_t character_boundary(std::string_view text, size_t at) {
   while (at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80) ++at;
   return at;
@@ -83,10 +86,12 @@ Status Regex::find_all(std::string_view text, RegexScratch& scratch,
   for (size_t at = 0; at < text.size();) {
     const size_t end =
         window < text.size() - at ? character_boundary(text, at + window) : text.size();
-    const uint32_t partial = end < text.size() ? PCRE2_PARTIAL_HARD : 0;
-    pcre2_set_match_limit(data.context, static_cast<uint32_t>(4 * window + 1000));
-    const int rc = pcre2_match(code_->code, subject, end, at, PCRE2_NO_UTF_CHECK | partial,
-                               data.match, data.context);
+    // A try that is charged begins at one place only, so that its steps are what it is charged.
+    const bool charged = window > window_bytes;
+    const uint32_t options = PCRE2_NO_UTF_CHECK | (end < text.size() ? PCRE2_PARTIAL_HARD : 0) |
+                             (charged ? PCRE2_ANCHORED : 0);
+    pcre2_set_match_limit(data.context, static_cast<uint32_t>(2 * window + 200));
+    const int rc = pcre2_match(code_->code, subject, end, at, options, data.match, data.context);
     const PCRE2_SIZE* found = pcre2_get_ovector_pointer(data.match);
     if (rc >= 0) {
       const RegexMatch match{std::max(at, found[0]), std::max(at, found[1])};
@@ -96,17 +101,18 @@ Status Regex::find_all(std::string_view text, RegexScratch& scratch,
       continue;
     }
     if (rc == PCRE2_ERROR_NOMATCH) {
-      at = end;
+      at = charged ? character_boundary(text, at + 1) : end;
       window = window_bytes;
       continue;
     }
     // The match reaches beyond the window, or takes more steps than it has bytes.
-    if (rc == PCRE2_ERROR_PARTIAL) at = std::max(at, found[0]);
+    const bool reaches = rc == PCRE2_ERROR_PARTIAL;
+    const bool toils = rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_JIT_STACKLIMIT ||
+                       rc == PCRE2_ERROR_HEAPLIMIT;
+    if (reaches) at = std::max(at, found[0]);
     window *= 4;
-    const size_t charge = std::min(window, rc == PCRE2_ERROR_PARTIAL ? text.size() : window);
-    const bool limit = rc == PCRE2_ERROR_PARTIAL || rc == PCRE2_ERROR_MATCHLIMIT ||
-                       rc == PCRE2_ERROR_JIT_STACKLIMIT || rc == PCRE2_ERROR_HEAPLIMIT;
-    if (!limit || charge > budget || window > limits::regex_window_max) {
+    const size_t charge = reaches ? std::min(window, text.size()) : window + toil_charge;
+    if ((!reaches && !toils) || charge > budget || window > limits::regex_window_max) {
       return error(
           troupe::Code::exhausted,
           concat("the tokenizer's pattern takes too many steps on this text, at byte ", at),

@@ -158,8 +158,8 @@ TEST_CASE("patterns work within limits, and long matches are found whole") {
     const Status status = made->run(text, pieces, scratch, true);
     return !status.ok() && status.error().code == Code::exhausted;
   };
-  CHECK(fails("a(?=a*b)", std::string(300'000, 'a')));
-  CHECK(fails("(?:a+)+b", std::string(2'000, 'a')));
+  CHECK(fails("a(?=a*[bc])", std::string(300'000, 'a')));
+  CHECK(fails("(?:a+)+[bc]", std::string(2'000, 'a')));
   CHECK(PreTokenizer::make({split("(", SplitBehavior::isolated)}).error().code ==
         Code::invalid_argument);
   CHECK(

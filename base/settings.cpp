@@ -19,6 +19,9 @@ const std::vector<SettingDoc>& setting_docs() {
       {"TROUPE_ISA",
        "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
       {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests"},
+      {"TROUPE_SIM_SEEDS", "how many seeds the simulation test runs (default 300)"},
+      {"TROUPE_SIM_FIRST", "the first of them (default 1)"},
+      {"TROUPE_SIM_SEED", "runs this one seed of the simulation and tells everything on stderr"},
       {"TROUPE_WEIGHTS", "folder of downloaded weights used by tests (default weights)"},
   };
   return docs;

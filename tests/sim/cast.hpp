@@ -1,0 +1,98 @@
+// The real actors of one process, on simulated devices, reads, wire and clock.
+#pragma once
+
+#include <caf/all.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client_actor.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/router.hpp"
+#include "actors/worker.hpp"
+#include "engine/sim_backend.hpp"
+#include "tests/sim/fabric.hpp"
+#include "tests/sim/plan.hpp"
+#include "tests/sim/reads.hpp"
+
+namespace troupe::sim {
+
+/// What every process of a run stands on.
+struct Stage {
+  caf::actor_system& system;
+  Events& events;
+  Random& random;
+  Links& links;
+  Reads& reads;
+  Fabric& fabric;
+  const Plan& plan;
+  double device_slowness = 1;
+};
+
+/// A worker's parts; they outlive its actor, for reads that come late.
+struct WorkerRig {
+  WorkerRig(const NodePlan& plan);
+
+  /// Empty, or what does not add up.
+  [[nodiscard]] std::string check() const;
+
+  std::shared_ptr<engine::SimBackend> backend;
+  std::shared_ptr<kv::Pool> pool;
+  std::shared_ptr<kv::EventLog> events;
+  std::shared_ptr<kv::LocalIndex> index;
+  std::shared_ptr<engine::Engine> engine;
+  std::shared_ptr<std::weak_ptr<actors::WorkerCore>> core;
+};
+
+/// One process, from its start to its death.
+class Life {
+ public:
+  /// Starts the actors of the place. `connect_node` finds the node actor of another place.
+  Life(Stage& stage, size_t slot);
+
+  /// Tells every actor to go; run their jobs until none is left.
+  void kill();
+  /// As SIGTERM does, shortly before kill().
+  void close();
+  void on_client(std::function<void(actors::ClientCore&)> run);
+  /// Empty, or what a worker still computes.
+  [[nodiscard]] std::string still_running() const;
+  /// Empty, or what a worker still holds though nobody wants anything from it.
+  [[nodiscard]] std::string left_over() const;
+  [[nodiscard]] actors::RouterState* router() const;
+  /// The actor that answers hellos; empty for an application.
+  [[nodiscard]] caf::strong_actor_ptr node() const { return node_; }
+
+  const LifeId id;
+  const size_t slot;
+  const NodePlan& plan;
+  std::unique_ptr<WorkerRig> worker;
+  bool dead = false;
+
+ private:
+  void start_worker(const actors::Caller& caller);
+  void start_roles(const actors::Caller& caller);
+  void add(const char* role, caf::strong_actor_ptr actor);
+  caf::strong_actor_ptr keep(caf::strong_actor_ptr actor);
+
+  Stage& stage_;
+  std::shared_ptr<actors::NodeState> state_;
+  std::vector<caf::strong_actor_ptr> actors_;
+  caf::strong_actor_ptr node_;
+  caf::strong_actor_ptr router_;
+  actors::WorkerActor worker_actor_;
+  actors::ClientActor client_;
+  std::shared_ptr<actors::ClientCore*> client_core_;
+};
+
+/// Answers as CAF's middleman: asks `connect` for what is published at an address.
+using Connect = std::function<void(const std::string& host, uint16_t port,
+                                   std::function<void(Result<caf::strong_actor_ptr>)>)>;
+caf::behavior connector(caf::event_based_actor* self, Connect connect);
+
+/// Addresses of the simulated network.
+inline constexpr uint16_t first_port = 1000;
+inline constexpr const char* cluster_name = "sim";
+
+}  // namespace troupe::sim

@@ -1,0 +1,99 @@
+// Births, deaths and other faults of a run.
+#include "base/concat.hpp"
+#include "base/log.hpp"
+#include "tests/sim/world.hpp"
+
+namespace troupe::sim {
+
+void World::start_life(size_t slot) {
+  if (at(slot) != nullptr) return;
+  lives_.push_back(std::make_unique<Life>(stage_, slot));
+  log_info("sim", concat(plan_.nodes[slot].name, " starts as life ", lives_.back()->id));
+}
+
+Life* World::at(size_t slot) {
+  const Process* process = links_.at(slot);
+  return process == nullptr ? nullptr : life(process->life);
+}
+
+void World::restart_later(size_t slot, TimeUs delay) {
+  events_.after(delay, [this, slot] { start_life(slot); });
+}
+
+void World::end_life(Life& one, bool silent) {
+  if (one.dead) return;
+  log_info("sim", concat(one.plan.name, " dies, life ", one.id));
+  links_.die(one.id, silent);
+  one.kill();
+  for (auto& request : requests_) {
+    if (request->client == one.id && !request->watched.ended()) request->abandoned = true;
+  }
+  // What it still had to do is not done: an exit is taken before anything else.
+  const auto own = [this, &one](const caf::resumable* job) {
+    const auto* actor = dynamic_cast<const caf::local_actor*>(job);
+    return actor != nullptr && fabric_.home(actor->id()) == one.id;
+  };
+  scheduler_.run_jobs_filtered(own);
+}
+
+void World::inject(const FaultPlan& fault) {
+  if (calm_) return;
+  log_info("sim", concat(name(fault.kind), " of ", plan_.nodes[fault.slot].name, " (",
+                         plan_.nodes[fault.other].name, ") for ", fault.duration_us, " us"));
+  Life* one = at(fault.slot);
+  switch (fault.kind) {
+    case FaultKind::kill:
+    case FaultKind::vanish:
+      if (one == nullptr) return;
+      end_life(*one, fault.kind == FaultKind::vanish);
+      restart_later(fault.slot, fault.duration_us);
+      break;
+    case FaultKind::stop:
+      if (one == nullptr) return;
+      one->close();
+      events_.after(200 * ms, [this, one, fault] {
+        if (one->dead) return;
+        end_life(*one, false);
+        restart_later(fault.slot, fault.duration_us);
+      });
+      break;
+    case FaultKind::pause:
+      if (one != nullptr) links_.pause(one->id, fault.duration_us);
+      break;
+    case FaultKind::partition:
+      links_.block(fault.slot, fault.other, fault.duration_us);
+      links_.block(fault.other, fault.slot, fault.duration_us);
+      break;
+    case FaultKind::one_way:
+      links_.block(fault.slot, fault.other, fault.duration_us);
+      break;
+    case FaultKind::isolate:
+      for (size_t other = 0; other < plan_.nodes.size(); ++other) {
+        if (other == fault.slot) continue;
+        links_.block(fault.slot, other, fault.duration_us);
+        links_.block(other, fault.slot, fault.duration_us);
+      }
+      break;
+    case FaultKind::reset:
+      links_.reset(fault.slot, fault.other);
+      break;
+    case FaultKind::slow_wire:
+      links_.slow_down(fault.factor, fault.duration_us);
+      break;
+    case FaultKind::slow_device:
+      stage_.device_slowness = fault.factor;
+      events_.after(fault.duration_us, [this] { stage_.device_slowness = 1; });
+      break;
+  }
+}
+
+void World::end_faults() {
+  log_info("sim", "the faults are over");
+  calm_ = true;
+  links_.calm();
+  reads_.faults = {};
+  stage_.device_slowness = 1;
+  for (size_t slot = 0; slot < plan_.nodes.size(); ++slot) start_life(slot);
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,188 @@
+#include "tests/sim/plan.hpp"
+
+#include <algorithm>
+
+#include "base/concat.hpp"
+
+namespace troupe::sim {
+namespace {
+
+constexpr uint32_t long_tokens = 1200;  // fits every pool, with the longest prompt
+constexpr int32_t vocabulary = 263;     // of text::small_spec()
+
+void add_node(Plan& plan, Random& random, std::string name, std::vector<std::string> roles) {
+  NodePlan node;
+  node.name = std::move(name);
+  node.roles = std::move(roles);
+  node.pages = static_cast<uint32_t>(random.between(32, 96));
+  node.step_us = random.between(200, 5000);
+  node.start_us = random.chance(0.2) ? random.between(0, 3 * second) : random.between(0, 50 * ms);
+  plan.nodes.push_back(std::move(node));
+}
+
+void make_nodes(Plan& plan, Random& random) {
+  const uint64_t shape = random.below(4);
+  if (shape == 0) {
+    add_node(plan, random, "all", {"directory", "router", "front", "prefill", "decode"});
+  } else if (shape == 1) {
+    add_node(plan, random, "head", {"directory", "router", "front"});
+  } else {
+    add_node(plan, random, "directory", {"directory"});
+    add_node(plan, random, "router", {"router"});
+    add_node(plan, random, "front", {"front"});
+  }
+  if (shape != 0) {
+    const int64_t decodes = random.between(1, 3);
+    const int64_t prefills = random.between(0, 2);
+    for (int64_t i = 0; i < decodes; ++i) {
+      add_node(plan, random, concat("decode", i), {"decode"});
+    }
+    for (int64_t i = 0; i < prefills; ++i) {
+      add_node(plan, random, concat("prefill", i), {"prefill"});
+    }
+    if (random.chance(0.2)) add_node(plan, random, "both", {"prefill", "decode"});
+  }
+  const int64_t clients = random.between(1, 2);
+  for (int64_t i = 0; i < clients; ++i) add_node(plan, random, concat("client", i), {});
+}
+
+std::vector<int32_t> random_tokens(Random& random, size_t count) {
+  std::vector<int32_t> tokens(count);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random.below(vocabulary));
+  return tokens;
+}
+
+actors::GenerateRequest make_request(Random& random, const std::vector<int32_t>& shared) {
+  actors::GenerateRequest request;
+  if (random.chance(0.15)) {
+    request.text = std::string(static_cast<size_t>(random.between(1, 300)), 'x');
+    for (char& c : *request.text) c = static_cast<char>('a' + random.below(26));
+  } else {
+    const size_t common = random.chance(0.6) ? random.below(shared.size()) : 0;
+    request.token_ids.assign(shared.begin(), shared.begin() + static_cast<ptrdiff_t>(common));
+    const auto own = random_tokens(random, static_cast<size_t>(random.between(1, 200)));
+    request.token_ids.insert(request.token_ids.end(), own.begin(), own.end());
+  }
+  request.sampling.max_tokens = static_cast<uint32_t>(random.between(1, 48));
+  request.sampling.temperature = random.chance(0.3) ? 0.0f : 1.0f;
+  request.sampling.seed = random.next();
+  request.has_seed = random.chance(0.8);
+  request.choices = random.chance(0.25) ? static_cast<uint32_t>(random.between(2, 3)) : 1;
+  request.drafts = random.chance(0.5);
+  if (random.chance(0.3)) {
+    request.sampling.min_tokens =
+        static_cast<uint32_t>(random.below(request.sampling.max_tokens + 1));
+  }
+  if (random.chance(0.2)) request.sampling.repetition_penalty = 1.2f;
+  if (random.chance(0.2)) request.sampling.top_logprobs = 2;
+  if (random.chance(0.3)) request.stop.push_back(random.chance(0.5) ? "e" : "he");
+  return request;
+}
+
+void make_requests(Plan& plan, Random& random) {
+  const std::vector<int32_t> shared = random_tokens(random, 260);
+  std::vector<size_t> clients;
+  for (size_t slot = 0; slot < plan.nodes.size(); ++slot) {
+    if (plan.nodes[slot].roles.empty()) clients.push_back(slot);
+  }
+  const int64_t count = random.chance(0.2) ? random.between(12, 40) : random.between(2, 12);
+  const bool burst = random.chance(0.3);
+  for (int64_t i = 0; i < count; ++i) {
+    RequestPlan planned;
+    planned.client = random.pick(clients);
+    planned.at_us = burst ? random.between(500 * ms, 520 * ms)
+                          : random.between(0, std::max<TimeUs>(plan.faults_end_us, 2 * second));
+    planned.at_us = std::max(planned.at_us, plan.nodes[planned.client].start_us + 1);
+    planned.request = make_request(random, shared);
+    if (random.chance(0.2)) {
+      planned.cancel_us = planned.at_us + (random.chance(0.5) ? random.between(0, 100 * ms)
+                                                              : random.between(0, 3 * second));
+      // Longer than anybody waits for it: whoever misses the cancel is seen.
+      if (random.chance(0.5)) {
+        planned.request.sampling.max_tokens = long_tokens;
+        planned.request.choices = 1;
+      }
+    }
+    plan.requests.push_back(std::move(planned));
+  }
+}
+
+/// Most are short; the others outlast leases and time-outs.
+TimeUs make_duration(Random& random) {
+  return random.chance(0.7) ? random.between(20 * ms, 3 * second)
+                            : random.between(3 * second, 12 * second);
+}
+
+void make_faults(Plan& plan, Random& random) {
+  static const std::vector<FaultKind> kinds = {
+      FaultKind::kill,    FaultKind::kill,  FaultKind::vanish,    FaultKind::stop,
+      FaultKind::pause,   FaultKind::pause, FaultKind::partition, FaultKind::one_way,
+      FaultKind::isolate, FaultKind::reset, FaultKind::slow_wire, FaultKind::slow_device};
+  const int64_t count = random.chance(0.15) ? 0 : random.between(1, 6);
+  for (int64_t i = 0; i < count; ++i) {
+    FaultPlan fault;
+    fault.kind = random.pick(kinds);
+    fault.at_us = random.between(0, 6 * second);
+    fault.duration_us = make_duration(random);
+    fault.slot = random.below(plan.nodes.size());
+    fault.other = random.below(plan.nodes.size());
+    fault.factor = static_cast<double>(random.between(5, 100));
+    plan.faults_end_us = std::max(plan.faults_end_us, fault.at_us + fault.duration_us);
+    plan.faults.push_back(fault);
+  }
+}
+
+}  // namespace
+
+bool NodePlan::has(const std::string& role) const {
+  return std::find(roles.begin(), roles.end(), role) != roles.end();
+}
+
+const char* name(FaultKind kind) {
+  static constexpr const char* names[] = {"kill",      "vanish",     "stop",    "pause",
+                                          "partition", "one way",    "isolate", "reset",
+                                          "slow wire", "slow device"};
+  return names[static_cast<size_t>(kind)];
+}
+
+Plan make_plan(Random& random) {
+  Plan plan;
+  make_nodes(plan, random);
+  make_faults(plan, random);
+  make_requests(plan, random);
+  plan.duplicates = random.chance(0.3);
+  if (random.chance(0.3)) {
+    plan.read_fail = 0.05;
+    plan.read_wrong = 0.1;
+    plan.read_silent = 0.01;
+  }
+  return plan;
+}
+
+std::string Plan::describe() const {
+  std::string text;
+  for (const NodePlan& node : nodes) {
+    text += concat("node ", node.name, ":");
+    for (const std::string& role : node.roles) text += concat(" ", role);
+    if (node.works()) text += concat(", ", node.pages, " pages, ", node.step_us, " us a step");
+    text += concat(", from ", node.start_us, " us\n");
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const RequestPlan& one = requests[i];
+    text +=
+        concat("request ", i, " of ", nodes[one.client].name, " at ", one.at_us,
+               " us: ", one.request.text ? one.request.text->size() : one.request.token_ids.size(),
+               one.request.text ? " bytes" : " tokens", ", up to ", one.request.sampling.max_tokens,
+               ", n ", one.request.choices);
+    if (one.cancel_us != 0) text += concat(", cancelled at ", one.cancel_us, " us");
+    text += "\n";
+  }
+  for (const FaultPlan& fault : faults) {
+    text += concat(name(fault.kind), " of ", nodes[fault.slot].name, " (", nodes[fault.other].name,
+                   ") at ", fault.at_us, " us for ", fault.duration_us, " us\n");
+  }
+  return text + concat(duplicates ? "with" : "without", " duplicates, reads fail ", read_fail,
+                       " wrong ", read_wrong, " silent ", read_silent, "\n");
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,70 @@
+// What a seed stands for: the processes of a cluster, its clients' requests, and what goes wrong
+// when. No CAF.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actors/client.hpp"
+#include "tests/sim/events.hpp"
+#include "tests/sim/random.hpp"
+
+namespace troupe::sim {
+
+/// A place in the cluster; its process may die and start again.
+struct NodePlan {
+  std::string name;
+  std::vector<std::string> roles;  ///< empty: an application with a client
+  uint32_t pages = 0;              ///< of a worker's pool
+  TimeUs step_us = 0;              ///< a worker's time for one step
+  TimeUs start_us = 0;
+
+  [[nodiscard]] bool has(const std::string& role) const;
+  [[nodiscard]] bool works() const { return has("prefill") || has("decode"); }
+};
+
+struct RequestPlan {
+  size_t client = 0;  ///< slot
+  TimeUs at_us = 0;
+  TimeUs cancel_us = 0;  ///< 0: never
+  actors::GenerateRequest request;
+};
+
+enum class FaultKind : uint8_t {
+  kill,         ///< the process dies, its peers are told by the kernel
+  vanish,       ///< its host dies, nobody is told
+  stop,         ///< it is asked to go, and goes
+  pause,        ///< SIGSTOP, SIGCONT
+  partition,    ///< two places do not reach one another
+  one_way,      ///< one does not reach the other
+  isolate,      ///< one place reaches nobody
+  reset,        ///< the connections of two places break
+  slow_wire,    ///< everything takes longer on the wire
+  slow_device,  ///< a worker's steps take longer
+};
+const char* name(FaultKind kind);
+
+struct FaultPlan {
+  FaultKind kind = FaultKind::kill;
+  TimeUs at_us = 0;
+  TimeUs duration_us = 0;  ///< until it is over, or the process starts again
+  size_t slot = 0;
+  size_t other = 0;
+  double factor = 1;
+};
+
+struct Plan {
+  std::vector<NodePlan> nodes;
+  std::vector<RequestPlan> requests;
+  std::vector<FaultPlan> faults;
+  bool duplicates = false;
+  double read_fail = 0, read_wrong = 0, read_silent = 0;
+  TimeUs faults_end_us = 0;  ///< from then on nothing goes wrong and everything must finish
+
+  /// One line an item, for people.
+  [[nodiscard]] std::string describe() const;
+};
+
+Plan make_plan(Random& random);
+
+}  // namespace troupe::sim

@@ -1,0 +1,28 @@
+// One simulated run: the whole cast in one process, in an order that a seed decides, on virtual
+// time, with faults; then without faults until everything is finished. No CAF.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace troupe::sim {
+
+struct RunReport {
+  uint64_t seed = 0;
+  uint64_t events = 0;    ///< messages handled by actors, and events of the simulated world
+  uint64_t messages = 0;  ///< over the wire
+  TimeUs virtual_us = 0;
+  uint64_t trace_hash = 0;  ///< of every choice that was made
+  uint32_t requests = 0, completed = 0, cancelled = 0, failed = 0, abandoned = 0;
+  uint32_t attempts = 0;
+  uint32_t faults = 0;
+  uint64_t reads = 0, reads_failed = 0;
+  std::string violation;  ///< empty: every invariant held
+};
+
+/// With `trace`, everything that happens is told on stderr.
+RunReport run_seed(uint64_t seed, bool trace);
+
+}  // namespace troupe::sim

@@ -24,6 +24,13 @@ struct ClientSetup {
   uint16_t directory_port = 0;  ///< 0: the directory is on caller.local_node
 };
 
+/// An order that is the same in every run: not that of addresses in memory.
+struct ByIdentity {
+  bool operator()(const caf::strong_actor_ptr& a, const caf::strong_actor_ptr& b) const {
+    return caf::actor_cast<caf::actor_addr>(a) < caf::actor_cast<caf::actor_addr>(b);
+  }
+};
+
 /// One request of the application.
 struct ClientRequest {
   uint64_t id = 0;
@@ -94,6 +101,8 @@ class ClientCore {
   /// The decode worker is gone or says nothing: its requests go on elsewhere.
   void lose_worker(const caf::strong_actor_ptr& worker, const char* why);
   void watch_workers();
+  /// The worker says that it does not have the attempt.
+  void go_on_elsewhere(uint64_t id, uint32_t attempt);
   void end_late_requests();
   void end_all(const Error& why);
   [[nodiscard]] Error going_down() const;
@@ -110,7 +119,8 @@ class ClientCore {
   PeerParts parts_;
   Requests requests_;
   caf::strong_actor_ptr router_;
-  std::map<caf::strong_actor_ptr, TimeUs> heard_;  ///< of the decode workers that we wait for
+  std::map<caf::strong_actor_ptr, TimeUs, ByIdentity>
+      heard_;  ///< of the decode workers that we wait for
   uint64_t pings_ = 0;
   TimeUs last_tick_us_ = 0;
 };

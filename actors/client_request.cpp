@@ -224,7 +224,11 @@ void ClientCore::send_start(ClientRequest& request, const caf::strong_actor_ptr&
       send_parts(self_, caf::actor_cast<PartSink>(decode), v1::PART_START,
                  start.SerializeAsString(), [this, id, generation](Status status) {
                    ClientRequest* found = find(id, generation);
-                   if (status || found == nullptr) return;
+                   if (found == nullptr) return;
+                   if (status) {
+                     found->start_parts = nullptr;
+                     return;
+                   }
                    if (status.error().code == Code::invalid_argument) {
                      drop_workers(*found);
                      end(id, std::move(status).error());

@@ -22,12 +22,19 @@ void ClientCore::lose_worker(const caf::strong_actor_ptr& worker, const char* wh
   }
 }
 
+void ClientCore::go_on_elsewhere(uint64_t id, uint32_t attempt) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end() || !found->second.decode) return;
+  if (found->second.resume.attempt() != attempt) return;
+  retry(found->second, error(Code::unavailable, "the decode worker does not know it any more"));
+}
+
 void ClientCore::watch_workers() {
   const TimeUs now = now_us();
   // Whoever slept himself cannot say that others were silent.
   const bool slept = now - last_tick_us_ > 4 * TimeUs{1000} * limits::renew_interval_ms;
   last_tick_us_ = now;
-  std::set<caf::strong_actor_ptr> needed;
+  std::set<caf::strong_actor_ptr, ByIdentity> needed;
   for (const auto& [id, request] : requests_) {
     if (request.decode) needed.insert(request.decode);
   }
@@ -39,15 +46,25 @@ void ClientCore::watch_workers() {
     if (now - heard > limits::worker_silence_us) silent.push_back(worker);
     v1::Ping ping;
     ping.set_number(++pings_);
+    std::map<uint64_t, uint32_t> asked;  // request -> attempt
+    for (const auto& [id, request] : requests_) {
+      if (request.decode != worker || request.start_parts) continue;
+      ping.add_request_ids(id);
+      asked[id] = request.resume.attempt();
+    }
     self_
         ->request(caf::actor_cast<DecodeActor>(worker),
                   std::chrono::milliseconds(limits::request_timeout_ms), ping)
         .then(
-            [this, worker](const v1::Pong& pong) {
+            [this, worker, asked](const v1::Pong& pong) {
               const auto waited_for = heard_.find(worker);
               if (waited_for == heard_.end()) return;
               waited_for->second = now_us();
               if (pong.stalled()) lose_worker(worker, "does not move");
+              for (const uint64_t id : pong.unknown_requests()) {
+                const auto attempt = asked.find(id);
+                if (attempt != asked.end()) go_on_elsewhere(id, attempt->second);
+              }
             },
             [](const caf::error&) {});
   }

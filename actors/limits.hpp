@@ -78,6 +78,9 @@ inline constexpr int first_bytes_s = 2;
 inline constexpr int accepts_per_turn = 64;
 /// The log hears of such connections at most this often.
 inline constexpr TimeUs report_interval_us = 10'000'000;
+/// A session whose reader is there, but not the prompt to compute (its client does not reach us),
+/// ends after this long: the reader computes for itself.
+inline constexpr TimeUs prompt_wait_us = 5'000'000;
 /// Transfer sessions of one worker.
 inline constexpr size_t sessions_max = 4096;
 /// Requests of one worker, choices counted.

@@ -84,14 +84,17 @@ void take_snapshot(RouterState& state, const std::string& payload) {
                                          snapshot.last_number(), blocks);
 }
 
-void take_load(RouterState& state, const v1::LoadReport& load) {
+v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
+  v1::Pong pong;
   const auto found = state.workers.find(load.name());
   if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
-    return;
+    pong.set_unknown(true);
+    return pong;
   }
   found->second.load = load;
   found->second.heard_us = now_us();
   state.placement.on_load(load.name(), load.incarnation(), load.blocks_free());
+  return pong;
 }
 
 /// Why a worker gets no new requests at this time; empty: it does.
@@ -178,10 +181,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         return welcome_worker(*state, hello, handle);
       },
       [state](const v1::KvEvents& events) { return take_events(*state, events); },
-      [state](const v1::LoadReport& load) {
-        take_load(*state, load);
-        return v1::Pong();
-      },
+      [state](const v1::LoadReport& load) { return take_load(*state, load); },
       [self, state](const v1::Part& part) {
         state->parts.expire(now_us());
         auto [ack, whole] = state->parts.take(self->current_sender(), part, now_us());

@@ -204,10 +204,14 @@ void WorkerCore::on_tick() {
   for (const std::string& name : names) report_load(name);
 }
 
-v1::Pong WorkerCore::on_ping(const v1::Ping& ping) const {
+v1::Pong WorkerCore::on_ping(const v1::Ping& ping) {
   v1::Pong pong;
   pong.set_number(ping.number());
   pong.set_stalled(logic_->is_stalled(now_us()));
+  const PeerKey client = key_of(self_->current_sender());
+  for (const uint64_t id : ping.request_ids()) {
+    if (!logic_->has(client, id)) pong.add_unknown_requests(id);
+  }
   return pong;
 }
 

@@ -42,7 +42,7 @@ class WorkerCore {
   void on_members(const v1::Members& members);
   void on_down(const caf::down_msg& down);
   void on_tick();
-  v1::Pong on_ping(const v1::Ping& ping) const;
+  v1::Pong on_ping(const v1::Ping& ping);
   /// Nothing new from now on; what runs moves as soon as there is another worker for it.
   void drain();
   WorkerLogic& logic() { return *logic_; }

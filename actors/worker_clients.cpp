@@ -8,6 +8,17 @@
 
 namespace troupe::actors {
 
+bool WorkerLogic::has(PeerKey client, uint64_t request_id) const {
+  for (auto it = choices_.lower_bound({request_id, 0});
+       it != choices_.end() && it->first.first == request_id; ++it) {
+    if (it->second.client == client) return true;
+  }
+  const auto known = clients_.find(client);
+  if (known == clients_.end()) return false;
+  return std::any_of(known->second.held.begin(), known->second.held.end(),
+                     [&](const v1::Delta& delta) { return delta.request_id() == request_id; });
+}
+
 void WorkerLogic::queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing) {
   *outgoing[client].add_deltas() = std::move(delta);
 }

@@ -90,6 +90,8 @@ class WorkerLogic {
   /// Requests and sessions that are not over.
   [[nodiscard]] uint32_t num_busy() const;
 
+  /// Works on the request for this client, or has output for it that waits.
+  [[nodiscard]] bool has(PeerKey client, uint64_t request_id) const;
   /// The step that runs has run for longer than a step may.
   [[nodiscard]] bool is_stalled(TimeUs now) const;
   [[nodiscard]] v1::LoadReport load(TimeUs now) const;
@@ -124,6 +126,7 @@ class WorkerLogic {
     std::optional<Error> failure;  ///< the prefill was refused before anybody attached
     std::optional<PeerKey> reader;
     std::optional<PeerKey> client;
+    TimeUs since_us = 0;
   };
   using ChoiceKey = std::pair<uint64_t, uint32_t>;
 

@@ -11,8 +11,15 @@ namespace troupe::actors {
 WorkerLogic::Source& WorkerLogic::source_of(uint64_t session, TimeUs now) {
   const auto found = sources_.find(session);
   if (found != sources_.end()) return found->second;
-  Source made{
-      transport::SourceSession(session, now, parts_.page_lease_us), 0, 0, {}, false, {}, {}, {}};
+  Source made{transport::SourceSession(session, now, parts_.page_lease_us),
+              0,
+              0,
+              {},
+              false,
+              {},
+              {},
+              {},
+              now};
   return sources_.emplace(session, std::move(made)).first->second;
 }
 

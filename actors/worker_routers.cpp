@@ -90,9 +90,12 @@ void WorkerCore::report_load(const std::string& name) {
       ->request(caf::actor_cast<RouterActor>(found->second.handle),
                 std::chrono::milliseconds(limits::request_timeout_ms), load)
       .then(
-          [this, name](const v1::Pong&) {
+          [this, name](const v1::Pong& pong) {
             const auto router = routers_.find(name);
-            if (router != routers_.end()) router->second.heard_us = now_us();
+            if (router == routers_.end()) return;
+            router->second.heard_us = now_us();
+            // The next membership brings another greeting.
+            if (pong.unknown()) routers_.erase(router);
           },
           [](const caf::error&) {});
 }

@@ -87,7 +87,13 @@ void WorkerLogic::on_tick(TimeUs now) {
   std::vector<uint64_t> sessions;
   for (const auto& [session, source] : sources_) sessions.push_back(session);
   for (uint64_t session : sessions) {
-    const transport::SourceActions actions = sources_.at(session).session.on_tick(now);
+    Source& source = sources_.at(session);
+    if (source.reader && !source.sequence && now - source.since_us > limits::prompt_wait_us) {
+      apply(session,
+            source.session.fail(error(Code::timeout, "the prompt to compute did not come")));
+      continue;
+    }
+    const transport::SourceActions actions = source.session.on_tick(now);
     if (actions.over) {
       log_warning("worker", "a session was not read to its end within its lease");
     }

@@ -228,7 +228,7 @@ void Life::kill() {
 void Life::close() {
   if (!worker_actor_) return;
   auto run = [core = worker->core] {
-    if (auto alive = core->lock()) alive->logic().close();
+    if (auto alive = core->lock()) alive->logic().close(false);
   };
   caf::anon_send(worker_actor_, actors::Closure{std::make_shared<std::function<void()>>(run)});
 }
@@ -250,7 +250,7 @@ std::string Life::still_running() const {
   if (!worker || dead) return {};
   const auto core = worker->core->lock();
   if (!core) return concat(plan.name, " has no worker");
-  const v1::LoadReport load = core->logic().load();
+  const v1::LoadReport load = core->logic().load(stage_.events.now);
   if (load.running() + load.waiting() == 0) return {};
   return concat(plan.name, " has ", load.running(), " running, ", load.waiting(), " waiting");
 }
@@ -259,7 +259,7 @@ std::string Life::left_over() const {
   if (!worker || dead) return {};
   const auto core = worker->core->lock();
   if (!core) return concat(plan.name, " has no worker");
-  const v1::LoadReport load = core->logic().load();
+  const v1::LoadReport load = core->logic().load(stage_.events.now);
   const kv::Pool& pool = *worker->pool;
   if (load.sessions() != 0) return concat(plan.name, " has ", load.sessions(), " sessions");
   if (pool.num_free() + worker->index->size() != pool.num_pages() ||

@@ -153,6 +153,7 @@ void Watched::compare(uint32_t choice, uint64_t seed) {
 void Watched::on_end(const Result<actors::GenerateResult>& result) {
   if (ended_) violation = "the request ended twice";
   ended_ = true;
+  ended_us_ = now_us();
   if (!result) {
     failure_ = result.error();
     return;

@@ -48,6 +48,7 @@ class Watched {
 
   [[nodiscard]] const actors::GenerateRequest& request() const { return request_; }
   [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] TimeUs ended_us() const { return ended_us_; }
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
   [[nodiscard]] uint32_t attempts() const { return attempts_; }
   [[nodiscard]] size_t num_tokens() const;
@@ -70,6 +71,7 @@ class Watched {
   actors::GenerateRequest request_;
   std::map<uint32_t, Stream> streams_;
   bool ended_ = false;
+  TimeUs ended_us_ = 0;
   std::optional<Error> failure_;
   uint32_t attempts_ = 0;
   uint32_t blocks_moved_ = 0;

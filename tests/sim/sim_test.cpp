@@ -128,6 +128,7 @@ TEST_CASE("every request ends once and right, and everything is given back, what
     sum.requests += one.requests;
     sum.completed += one.completed;
     sum.cancelled += one.cancelled;
+    sum.failed += one.failed;
     sum.abandoned += one.abandoned;
     sum.attempts += one.attempts;
     sum.faults += one.faults;
@@ -135,13 +136,16 @@ TEST_CASE("every request ends once and right, and everything is given back, what
     sum.reads_failed += one.reads_failed;
     sum.virtual_s += one.virtual_s;
   }
+  // Most faults are short.
+  CHECK(sum.failed * 20 < sum.requests + 20);
   const double seconds = static_cast<double>(steady_us() - started) / 1e6;
   MESSAGE(concat(sum.runs, " seeds in ", seconds, " s: ", sum.events, " events (",
                  static_cast<double>(sum.events) / seconds, " a second), ", sum.messages,
                  " messages on the wire, ", sum.virtual_s, " s of virtual time, ", sum.faults,
                  " faults, ", sum.requests, " requests: ", sum.completed, " completed in ",
-                 sum.attempts, " attempts, ", sum.cancelled, " cancelled, ", sum.abandoned,
-                 " gone with their client; ", sum.reads, " reads, ", sum.reads_failed, " failed"));
+                 sum.attempts, " attempts, ", sum.failed, " refused, ", sum.cancelled,
+                 " cancelled, ", sum.abandoned, " gone with their client; ", sum.reads, " reads, ",
+                 sum.reads_failed, " failed"));
 }
 
 TEST_CASE("a seed decides everything") {

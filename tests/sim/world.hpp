@@ -63,6 +63,7 @@ class World {
   [[nodiscard]] std::string still_running() const;
   [[nodiscard]] std::string left_over() const;
   [[nodiscard]] std::string inexact_router() const;
+  [[nodiscard]] std::string wrong_failure(const Request& request) const;
   void count();
   void close();
 

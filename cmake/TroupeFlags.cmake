@@ -36,6 +36,11 @@ option(TROUPE_UNITY "Compile several files of a folder as one" OFF)
 function(troupe_unity target)
   if(TROUPE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      # A local name may be that of something in another file of the batch.
+      set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE
+        "#pragma clang diagnostic ignored \"-Wshadow\"")
+    endif()
   endif()
 endfunction()
 

@@ -103,8 +103,8 @@ Error in_our_words(const CLI::App& app, const CLI::ParseError& e,
                  concat("expected ", meaning_of(command, name)));
   }
   std::string named;  // the longest, as --n is the beginning of others
-  for (const std::string& flag : flags_of(command)) {
-    const std::string name = "--" + flag;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();  // with its dashes, if it has any
     if (what.find(name) != std::string::npos && name.size() > named.size()) named = name;
   }
   if (!named.empty()) {

@@ -26,13 +26,21 @@ Result<v1::Members> DirectoryState::join(const v1::Join& join, TimeUs now) {
     return error(Code::invalid_argument, concat("node ", node.name(), " belongs to cluster \"",
                                                 join.cluster(), "\", this is \"", cluster_, "\""));
   }
-  if (join.manifest_digest() != manifest_digest_) {
+  const bool is_guest = join.manifest_digest().empty() && !manifest_digest_.empty();
+  if (!is_guest && join.manifest_digest() != manifest_digest_) {
     return error(Code::failed_precondition,
-                 concat("node ", node.name(), " was started from another manifest"),
+                 concat("node ", node.name(), " was started from another manifest: its digest is ",
+                        join.manifest_digest(), ", the cluster's is ",
+                        manifest_digest_.empty() ? "none" : manifest_digest_),
                  "stop it, or bring the whole cluster down and up again with one manifest");
   }
   expire(now);
   auto found = members_.find(node.name());
+  if (is_guest && found != members_.end() &&
+      found->second.info.incarnation() != node.incarnation()) {
+    return error(Code::unavailable, concat("the name ", node.name(), " is taken"),
+                 "join under another name, or wait until that node is gone");
+  }
   if (found == members_.end()) {
     if (members_.size() >= limits::nodes_max) {
       return error(Code::exhausted, concat("the cluster has ", members_.size(), " nodes already"));

@@ -18,8 +18,10 @@ class DirectoryState {
                  TimeUs lease_us = limits::lease_us);
 
   /// Joins a node or renews its lease. A new incarnation of a name replaces the old one.
-  /// Errors: invalid_argument (no name, other cluster), failed_precondition (another manifest, or
-  /// an older incarnation than the one that holds the name), exhausted (nodes_max).
+  /// A node without a digest follows no manifest (`troupe node --join`): it never replaces a
+  /// member. Errors: invalid_argument (no name, other cluster), failed_precondition (another
+  /// manifest, or an older incarnation than the one that holds the name), unavailable (the name is
+  /// taken, for now), exhausted (nodes_max).
   Result<v1::Members> join(const v1::Join& join, TimeUs now);
   /// Ends the membership of exactly this incarnation.
   void leave(const std::string& name, uint64_t incarnation);

@@ -174,11 +174,18 @@ bool Node::joined() const {
 }
 
 Status Node::wait_joined(int timeout_ms) {
+  const auto refusal = [this] {
+    const std::lock_guard lock(impl_->state->refusal_mutex);
+    return impl_->state->refusal;
+  };
   for (int waited = 0; waited < timeout_ms; waited += 10) {
     if (joined()) return {};
+    const auto refused = refusal();
+    if (refused && refused->code != Code::unavailable) return *refused;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (!impl_->state->joined) {
+    if (const auto refused = refusal()) return *refused;
     return error(
         Code::timeout,
         concat("node ", impl_->options.name, " was not accepted in time by the directory at ",

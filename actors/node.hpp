@@ -75,7 +75,8 @@ class Node {
   [[nodiscard]] uint16_t port() const;
   /// True once the directory has accepted it and, for a worker, a router has.
   [[nodiscard]] bool joined() const;
-  /// Waits until joined(); timeout says what is missing.
+  /// Waits until joined(). Errors: timeout says what is missing; what the directory refuses the
+  /// node for comes at once.
   Status wait_joined(int timeout_ms);
   /// Resident facts for people: instruction set, threads, pool, transport.
   [[nodiscard]] std::string describe() const;

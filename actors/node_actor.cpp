@@ -9,13 +9,17 @@ namespace troupe::actors {
 namespace {
 
 void take_members(NodeActor::pointer self, NodeState& state, const v1::Members& members) {
-  if (schemas::failed(members.failure())) {
-    const std::string refusal = schemas::from_wire(members.failure()).message();
-    if (refusal != state.last_refusal) log_error("node", "the directory refuses us: " + refusal);
-    state.last_refusal = refusal;
-    return;
+  {
+    const std::lock_guard lock(state.refusal_mutex);
+    const std::string before = state.refusal ? state.refusal->message() : std::string();
+    state.refusal.reset();
+    if (schemas::failed(members.failure())) {
+      state.refusal = schemas::from_wire(members.failure());
+      const std::string now = state.refusal->message();
+      if (now != before) log_error("node", "the directory refuses us: " + now);
+      return;
+    }
   }
-  state.last_refusal.clear();
   state.joined = true;
   state.lease_ms = members.lease_ms();
   for (const auto& listener : state.member_listeners) {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "actors/interfaces.hpp"
@@ -30,7 +32,8 @@ struct NodeState {
   std::function<void()> drain_worker;     ///< empty: no worker runs here
   std::atomic<bool> draining{false};      ///< the worker knows that it drains
   std::atomic<uint32_t> busy{0};          ///< requests and sessions of the worker
-  std::string last_refusal;
+  std::mutex refusal_mutex;
+  std::optional<Error> refusal;  ///< the directory's last word, if it was no
   uint64_t members_version = 0;
 };
 

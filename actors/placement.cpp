@@ -199,32 +199,11 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
     decision.prefill_incarnation = prefill->worker->info.incarnation;
   }
   decision.predicted_us = decode.candidate.predicted_us();
+  decision.prompt_blocks = static_cast<uint32_t>(request.names.size());
   decision.booking = book(request, decode, prefill, now);
   for (const Choice& choice : prefills) decision.candidates.push_back(choice.candidate);
   for (const Choice& choice : decodes) decision.candidates.push_back(choice.candidate);
   return decision;
-}
-
-std::string explain(const Decision& decision) {
-  std::string text = concat("decode on ", decision.decode_worker, ", prefill on ",
-                            decision.prefill_worker.value_or("the same"), ", predicted ",
-                            std::llround(decision.predicted_us), " us to the first token\n");
-  for (const Candidate& candidate : decision.candidates) {
-    text += concat(candidate.chosen ? "* " : "  ", candidate.is_prefill ? "prefill " : "decode ",
-                   candidate.worker, ": ");
-    if (!candidate.refused.empty()) {
-      text += concat("refused, ", candidate.refused, "\n");
-      continue;
-    }
-    const auto& tiers = candidate.matched_by_tier;
-    text +=
-        concat("score ", std::llround(candidate.score_us()), " us = queue ",
-               std::llround(candidate.queue_us), " + prefill ", std::llround(candidate.prefill_us),
-               " + fetch ", std::llround(candidate.fetch_us), " + price ",
-               std::llround(candidate.price_us), "; holds ", candidate.matched_blocks,
-               " blocks (device ", tiers[0], ", host ", tiers[1], ", disk ", tiers[2], ")\n");
-  }
-  return text;
 }
 
 }  // namespace troupe::actors

@@ -75,11 +75,13 @@ struct Decision {
   std::optional<std::string> prefill_worker;
   uint64_t prefill_incarnation = 0;
   uint64_t booking = 0;
-  double predicted_us = 0;  ///< until the first token
+  double predicted_us = 0;     ///< until the first token
+  uint32_t prompt_blocks = 0;  ///< full blocks of the prompt
   std::vector<Candidate> candidates;
 };
 
-/// One line a candidate, for --explain.
+/// For --explain: the decision, each candidate with its blocks, costs and why it was chosen or not,
+/// and what the costs mean.
 std::string explain(const Decision& decision);
 
 class Placement {

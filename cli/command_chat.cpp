@@ -1,12 +1,13 @@
 // chat: a conversation on the terminal.
 #include <unistd.h>
 
-#include <future>
 #include <iostream>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/options.hpp"
+#include "cli/run_request.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -16,34 +17,50 @@ struct Flags {
   GenerateOptions generate;
 };
 
+/// Ctrl-C on a terminal ends the answer; at the prompt, or in a pipe, the conversation.
+constexpr int interrupted_status = 130;
+
+/// One line of the user; false at the end of the conversation.
+bool read_line(bool terminal, std::string& line) {
+  if (terminal) std::cerr << "\n> " << std::flush;
+  return static_cast<bool>(std::getline(std::cin, line)) && !line.empty();
+}
+
 int do_chat(const Flags& flags) {
   auto connection = connect(flags.cluster);
   if (!connection) return report(connection.error(), false);
   auto view = connection->client->view(std::chrono::seconds(10));
   if (!view) return report(view.error(), false);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
+  install_signal_handlers();
   if (terminal) {
     std::cerr << "Talking to " << connection->where
-              << ". An empty line or Ctrl-D ends the conversation.\n";
+              << ". An empty line or Ctrl-D ends the conversation, Ctrl-C an answer.\n";
   }
   actors::GenerateRequest request = to_request(flags.generate);
-  request.choices = 1;
-  for (;;) {
-    if (terminal) std::cerr << "\n> " << std::flush;
-    std::string line;
-    if (!std::getline(std::cin, line) || line.empty()) return 0;
+  for (std::string line; read_line(terminal, line);) {
     request.messages.push_back({"user", line});
-    auto result = connection->client->generate_and_wait(
-        request, [](const actors::ClientDelta& delta) { std::cout << delta.text << std::flush; });
+    std::string answer;
+    auto result = run_request(*connection, request, [&answer](const actors::ClientDelta& delta) {
+      answer += delta.text;
+      std::cout << delta.text << std::flush;
+    });
     std::cout << std::endl;
-    if (!result && result.error().code == Code::invalid_argument) {
+    if (result) {
+      request.messages.push_back({"assistant", result->choices[0].text});
+    } else if (result.error().code == Code::cancelled && terminal) {
+      // What was said so far stays said.
+      request.messages.push_back({"assistant", answer});
+      forget_interrupt();
+    } else if (result.error().code == Code::invalid_argument) {
       report(result.error(), false);
       request.messages.pop_back();
-      continue;
+    } else {
+      const int status = report(result.error(), false);
+      return result.error().code == Code::cancelled ? interrupted_status : status;
     }
-    if (!result) return report(result.error(), false);
-    request.messages.push_back({"assistant", result->choices[0].text});
   }
+  return interrupted() ? interrupted_status : 0;
 }
 
 }  // namespace
@@ -51,9 +68,12 @@ int do_chat(const Flags& flags) {
 void add_chat(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("chat", "Talk to a model on the terminal");
-  add_generate_options(*command, flags->generate);
+  add_sampling_options(*command, flags->generate);
   add_cluster_options(*command, flags->cluster);
-  command->callback([&run, flags] { run = [flags] { return do_chat(*flags); }; });
+  command->callback([&run, flags, command] {
+    if (auto fit = check_flags(*command, flags->generate); !fit) throw FlagError(fit.error());
+    run = [flags] { return do_chat(*flags); };
+  });
 }
 
 }  // namespace troupe::cli

@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/options.hpp"
 #include "launch/cluster.hpp"
 #include "launch/manifest.hpp"
@@ -56,9 +57,11 @@ int do_down(const std::string& cluster, bool json) {
 }
 
 int do_plan(const UpFlags& flags) {
-  auto manifest = launch::load_manifest(flags.manifest);
+  auto manifest = launch::load_manifest(flags.manifest, flags.host);
   if (!manifest) return report(manifest.error(), flags.json);
-  auto plan = launch::make_plan(*manifest, flags.host);
+  // The table shows every host; which one it is planned for only decides the notes.
+  auto plan = launch::make_plan(*manifest,
+                                flags.host.empty() ? manifest->spec.hosts(0).name() : flags.host);
   if (!plan) return report(plan.error(), flags.json);
   std::cout << (flags.json ? launch::to_json(*plan) + "\n" : launch::to_table(*plan));
   return 0;
@@ -70,8 +73,8 @@ void add_up(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<UpFlags>();
   CLI::App* command = app.add_subcommand("up", "Start the cluster of a manifest");
   command->add_option("manifest", flags->manifest, "the manifest, a YAML file")->required();
-  command->add_option("--host", flags->host,
-                      "which host of the manifest this is (default: the only one)");
+  add_text(*command, "--host", flags->host,
+           "which host of the manifest this is (default: the only one)");
   command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
   command->callback([&run, flags] { run = [flags] { return do_up(*flags); }; });
 }
@@ -89,7 +92,8 @@ void add_plan(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<UpFlags>();
   CLI::App* command = app.add_subcommand("plan", "Show what would run where; starts nothing");
   command->add_option("manifest", flags->manifest, "the manifest, a YAML file")->required();
-  command->add_option("--host", flags->host, "which host of the manifest (default: the only one)");
+  add_text(*command, "--host", flags->host,
+           "plan for this host of the manifest (default: the first one)");
   command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
   command->callback([&run, flags] { run = [flags] { return do_plan(*flags); }; });
 }

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <future>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -12,7 +11,9 @@
 
 #include "base/concat.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/options.hpp"
+#include "cli/run_request.hpp"
 #include "text/text_limits.hpp"
 
 namespace troupe::cli {
@@ -167,26 +168,6 @@ Status read_prompt(Flags& flags) {
   return flags.prompt_file.empty() ? Status() : read_file(flags);
 }
 
-/// Waits for the end; Ctrl-C cancels.
-Result<actors::GenerateResult> wait_for(actors::Client& client, actors::GenerateRequest request,
-                                        std::function<void(const actors::ClientDelta&)> on_delta) {
-  auto promise = std::make_shared<std::promise<Result<actors::GenerateResult>>>();
-  auto future = promise->get_future();
-  actors::GenerateHandlers handlers;
-  handlers.on_delta = std::move(on_delta);
-  handlers.on_end = [promise](Result<actors::GenerateResult> r) {
-    promise->set_value(std::move(r));
-  };
-  const uint64_t id = client.generate(std::move(request), std::move(handlers));
-  bool cancelled = false;
-  while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-    if (!interrupted() || cancelled) continue;
-    client.cancel(id);
-    cancelled = true;
-  }
-  return future.get();
-}
-
 int do_generate(Flags& flags) {
   if (auto status = read_prompt(flags); !status) return report(status.error(), flags.json);
   actors::GenerateRequest request = to_request(flags.generate);
@@ -199,7 +180,6 @@ int do_generate(Flags& flags) {
   } else {
     request.messages.push_back({"user", flags.prompt});
   }
-  if (flags.raw || !flags.token_ids.empty()) request.messages.clear();
   install_signal_handlers();
   auto connection = connect(flags.cluster);
   if (!connection) return report(connection.error(), flags.json);
@@ -212,7 +192,7 @@ int do_generate(Flags& flags) {
       std::cout << delta.text << std::flush;
     };
   }
-  auto result = wait_for(*connection->client, std::move(request), on_delta);
+  auto result = run_request(*connection, std::move(request), on_delta);
   if (!result) {
     if (streamed) std::cout << std::endl;
     const int status = report(result.error(), flags.json);
@@ -252,9 +232,17 @@ void add_generate(CLI::App& app, Chosen& run) {
   command->add_flag(
       "--explain", flags->explain,
       "say what happened and why the router chose (default: what happened, on a terminal)");
-  add_generate_options(*command, flags->generate);
+  add_whole(*command, "--n", flags->generate.choices, {1, engine::limits::choices_max}, "4",
+            "how many answers, 1 to 128 (default 1)");
+  add_whole(*command, "--top-logprobs", flags->generate.top_logprobs,
+            {0, engine::limits::top_logprobs_max}, "5",
+            "with --json: alternatives reported per token, 0 to 20 (default 0)");
+  add_sampling_options(*command, flags->generate);
   add_cluster_options(*command, flags->cluster);
-  command->callback([&run, flags] { run = [flags] { return do_generate(*flags); }; });
+  command->callback([&run, flags, command] {
+    if (auto fit = check_flags(*command, flags->generate); !fit) throw FlagError(fit.error());
+    run = [flags] { return do_generate(*flags); };
+  });
 }
 
 }  // namespace troupe::cli

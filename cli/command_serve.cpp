@@ -11,6 +11,7 @@
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/options.hpp"
 #include "launch/certificates.hpp"
 #include "launch/cluster.hpp"
@@ -66,7 +67,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   options.tls = {files.certificate, files.key, files.authority};
   options.model_path = flags.model.model_path;
   options.model_name = std::filesystem::path(flags.model.model_path).stem();
-  TROUPE_ASSIGN(options.worker, worker_options(flags.model));
+  options.worker = worker_options(flags.model);
   auto node = actors::Node::start(options);
   Status outcome;
   if (!node) {
@@ -104,9 +105,10 @@ void add_serve(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("serve", "Serve a model from this one process");
   command->add_option("model", flags->model.model_path, "a GGUF file")->required();
-  command->add_option("--name", flags->name, "name of this cluster of one (default serve)");
-  command->add_option("--host", flags->host, "address to listen on (default 127.0.0.1)");
-  command->add_option("--port", flags->port, "control port; 0: a free one (default 0)");
+  add_text(*command, "--name", flags->name, "name of this cluster of one (default serve)");
+  add_text(*command, "--host", flags->host, "address to listen on (default 127.0.0.1)");
+  add_whole(*command, "--port", flags->port, {0, 65535}, "7000",
+            "control port, 0 to 65535; 0: a free one (default 0)");
   add_model_options(*command, flags->model);
   command->callback([&run, flags] { run = [flags] { return do_serve(*flags); }; });
 }

@@ -1,4 +1,5 @@
 // status: what the supervisor knows of the processes, and what the cluster says of itself.
+#include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -9,6 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "launch/cluster.hpp"
+#include "launch/nearest.hpp"
+#include "launch/text_table.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -30,10 +33,53 @@ Json worker_json(const actors::WorkerStatus& worker) {
           {"accepted", worker.accepted}};
 }
 
+/// What the directory knows of a host of the manifest.
+struct HostHealth {
+  std::string word;  ///< ready, partly, missing; unknown without a directory
+  std::vector<std::string> missing;
+};
+
+HostHealth health_of(const launch::HostState& host, const Result<actors::ClusterView>& view) {
+  if (!view) return {"unknown", {}};
+  HostHealth health;
+  for (const std::string& process : host.processes) {
+    const bool joined = std::ranges::any_of(
+        view->nodes, [&](const actors::NodeStatus& node) { return node.name == process; });
+    if (!joined) health.missing.push_back(process);
+  }
+  const bool none = health.missing.size() == host.processes.size();
+  health.word = health.missing.empty() ? "ready" : none ? "missing" : "partly";
+  return health;
+}
+
+/// Members that no manifest names: they came with troupe node --join.
+std::vector<actors::NodeStatus> guests(const launch::ClusterState& state,
+                                       const actors::ClusterView& view) {
+  std::vector<actors::NodeStatus> found;
+  for (const actors::NodeStatus& node : view.nodes) {
+    const bool planned = std::ranges::any_of(state.hosts, [&](const launch::HostState& host) {
+      return std::ranges::find(host.processes, node.name) != host.processes.end();
+    });
+    if (!planned) found.push_back(node);
+  }
+  return found;
+}
+
+Json node_json(const actors::NodeStatus& node) {
+  return {{"name", node.name},
+          {"roles", node.roles},
+          {"address", node.address},
+          {"pid", node.pid},
+          {"incarnation", node.incarnation},
+          {"health", node.health}};
+}
+
 Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
   Json body;
   body["cluster"] = state.name;
   body["phase"] = state.is_stale ? "stale" : launch::name(state.phase);
+  body["host"] = state.host;
+  body["manifest_digest"] = state.manifest_digest;
   body["processes"] = Json::array();
   for (const launch::ProcessState& process : state.processes) {
     body["processes"].push_back({{"name", process.name},
@@ -44,6 +90,20 @@ Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView
                                  {"address", concat(process.address, ":", process.port)},
                                  {"last_exit", process.last_exit},
                                  {"log", process.log_file}});
+  }
+  body["hosts"] = Json::array();
+  for (const launch::HostState& host : state.hosts) {
+    const HostHealth health = health_of(host, view);
+    body["hosts"].push_back({{"name", host.name},
+                             {"address", host.address},
+                             {"here", host.name == state.host},
+                             {"processes", host.processes},
+                             {"health", health.word},
+                             {"missing", health.missing}});
+  }
+  body["joined"] = Json::array();
+  if (view && !state.hosts.empty()) {
+    for (const auto& node : guests(state, *view)) body["joined"].push_back(node_json(node));
   }
   body["workers"] = Json::array();
   body["bookings"] = 0;
@@ -56,8 +116,31 @@ Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView
   return body;
 }
 
+void print_hosts(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
+  if (state.hosts.size() > 1) {
+    std::vector<std::vector<std::string>> rows = {{"HOST", "ADDRESS", "PROCESSES", "HEALTH"}};
+    for (const launch::HostState& host : state.hosts) {
+      const HostHealth health = health_of(host, view);
+      rows.push_back(
+          {host.name + (host.name == state.host ? " (this one)" : ""), host.address,
+           std::to_string(host.processes.size()),
+           health.word + (health.missing.empty() ? std::string()
+                                                 : ": no " + launch::list_of(health.missing))});
+    }
+    std::cout << "\n" << launch::text_table(rows);
+  }
+  if (!view || state.hosts.empty()) return;
+  std::vector<std::vector<std::string>> rows = {{"JOINED", "ROLES", "ADDRESS", "PID", "HEALTH"}};
+  for (const actors::NodeStatus& node : guests(state, *view)) {
+    rows.push_back({node.name, launch::joined(node.roles), node.address, std::to_string(node.pid),
+                    node.health});
+  }
+  if (rows.size() > 1) std::cout << "\n" << launch::text_table(rows);
+}
+
 void print(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
   std::cout << launch::to_table(state);
+  print_hosts(state, view);
   if (!view) {
     std::cout << "the cluster does not answer: " << view.error().message() << std::endl;
     return;

@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/options.hpp"
 #include "cli/tokenizer_options.hpp"
 #include "text/utf8.hpp"
@@ -134,8 +135,8 @@ void add_tokenize(CLI::App& app, Chosen& run) {
   command->add_flag("--special", options->special,
                     "control tokens that the text spells out become their ids (default off)");
   command->add_flag("--add", options->add, "add BOS and EOS where the model does (default off)");
-  command->add_option("--color", options->color, "auto, always or never (default auto)")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_word(*command, "--color", options->color, {"auto", "always", "never"},
+           "auto, always or never (default auto)");
   command->add_flag("--json", options->json, "one JSON object on stdout (default off)");
   command->callback([&run, options, text] {
     options->has_text = text->count() > 0;

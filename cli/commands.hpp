@@ -20,6 +20,10 @@ void add_node(CLI::App& app, Chosen& run);
 void add_tokenize(CLI::App& app, Chosen& run);
 void add_detokenize(CLI::App& app, Chosen& run);
 void add_render(CLI::App& app, Chosen& run);
+void add_certs(CLI::App& app, Chosen& run);
+
+/// All of them.
+void add_commands(CLI::App& app, Chosen& run);
 
 /// Parses and runs; the whole program.
 int run(int argc, char** argv);

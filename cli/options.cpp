@@ -1,7 +1,6 @@
 #include "cli/options.hpp"
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "base/concat.hpp"
+#include "cli/flags.hpp"
 #include "launch/certificates.hpp"
 #include "launch/cluster.hpp"
 
@@ -22,6 +22,8 @@ void on_signal(int) {
 }
 
 constexpr uint64_t default_kv_bytes = 512u << 20;
+constexpr uint64_t kv_bytes_min = 1u << 20;  // as in a manifest
+constexpr uint64_t context_max_max = 1u << 24;
 
 Result<Connection> connect_embedded(const ClusterOptions& options) {
   Connection connection;
@@ -29,7 +31,7 @@ Result<Connection> connect_embedded(const ClusterOptions& options) {
   node.name = "local";
   node.roles = {"directory", "router", "front", "prefill", "decode", "draft"};
   node.model_path = options.model_path;
-  TROUPE_ASSIGN(node.worker, worker_options(options));
+  node.worker = worker_options(options);
   TROUPE_ASSIGN(connection.node, actors::Node::start(node));
   TROUPE_TRY(connection.node->wait_joined(10'000));
   TROUPE_ASSIGN(connection.client, actors::Client::embedded(*connection.node));
@@ -39,57 +41,81 @@ Result<Connection> connect_embedded(const ClusterOptions& options) {
 
 }  // namespace
 
-void add_model_options(CLI::App& command, ClusterOptions& options) {
-  command.add_option("--threads", options.threads, "compute threads; 0: all cores (default 0)")
-      ->check(CLI::Range(0, 256));
-  command.add_option("--compute", options.compute, "fast or exact (default fast)");
-  command.add_option("--kv-type", options.kv_type, "f16 or f32 (default f16)");
-  command
-      .add_option("--kv-memory", options.kv_bytes,
-                  "memory for KV blocks, e.g. 512MiB (default 512MiB)")
-      ->transform(CLI::AsSizeValue(false));
-  command.add_option("--context-max", options.context_max,
-                     "longest sequence in tokens; 0: what the model was trained for (default 0)");
+void add_model_options(CLI::App& command, ClusterOptions& o) {
+  add_whole(command, "--threads", o.threads, {0, 256}, "4",
+            "compute threads, 0 to 256; 0: all cores (default 0)");
+  add_word(command, "--compute", o.compute, {"fast", "exact"},
+           "how matrices are multiplied: fast or exact (default fast)");
+  add_word(command, "--kv-type", o.kv_type, {"f16", "f32"},
+           "how keys and values are stored: f16 or f32 (default f16)");
+  add_bytes(command, "--kv-memory", o.kv_bytes, kv_bytes_min,
+            "memory for KV blocks with its unit, e.g. 512MiB (default 512MiB)");
+  add_whole(command, "--context-max", o.context_max, {0, context_max_max}, "4096",
+            "longest sequence in tokens; 0: what the model was trained for (default 0)");
 }
 
 void add_cluster_options(CLI::App& command, ClusterOptions& options) {
-  command.add_option("--cluster", options.cluster,
-                     "name of the running cluster (default: the only one)");
-  command.add_option("--model", options.model_path,
-                     "a GGUF file to run inside this process, without any cluster");
+  add_text(command, "--cluster", options.cluster,
+           "name of the running cluster (default: the only one)");
+  add_text(command, "--model", options.model_path,
+           "a GGUF file to run inside this process, without any cluster (default: none)");
   add_model_options(command, options);
 }
 
-void add_generate_options(CLI::App& command, GenerateOptions& o) {
-  command.add_option("--max-tokens", o.max_tokens, "tokens to generate at most (default 256)");
-  command.add_option("--min-tokens", o.min_tokens, "tokens before it may stop (default 0)");
-  command.add_option("--temperature", o.temperature, "0: greedy (default 0)");
-  command.add_option("--top-k", o.top_k, "0: off (default 0)");
-  command.add_option("--top-p", o.top_p, "1: off (default 1)");
-  command.add_option("--min-p", o.min_p, "0: off (default 0)");
-  command.add_option("--repetition-penalty", o.repetition_penalty, "1: off (default 1)");
-  command.add_option("--presence-penalty", o.presence_penalty, "0: off (default 0)");
-  command.add_option("--frequency-penalty", o.frequency_penalty, "0: off (default 0)");
-  command.add_option_function<std::string>(
-      "--seed",
-      [&o](const std::string& text) {
-        const char* end = text.data() + text.size();
-        const auto [stop, failure] = std::from_chars(text.data(), end, o.seed);
-        if (failure != std::errc() || stop != end) {
-          throw CLI::ValidationError("--seed is " + text, "a whole number from 0 to 2^64 - 1");
-        }
-        o.has_seed = true;
-      },
-      "64-bit seed of the draws (default: drawn once)");
-  command.add_option("--n", o.choices, "how many answers (default 1)");
+void add_sampling_options(CLI::App& command, GenerateOptions& o) {
+  add_whole(command, "--max-tokens", o.max_tokens, {1, engine::limits::max_tokens_max}, "100",
+            "tokens to generate at most (default 256)");
+  add_whole(command, "--min-tokens", o.min_tokens, {0, engine::limits::max_tokens_max}, "10",
+            "tokens before it may stop (default 0)");
+  add_real(command, "--temperature", o.temperature, {0, engine::limits::temperature_max}, "0.8",
+           "0 to 100; 0: always the likeliest token (default 0)");
+  add_whole(command, "--top-k", o.top_k, {0, INT32_MAX}, "40",
+            "draw among so many tokens; 0: off (default 0)");
+  add_real(command, "--top-p", o.top_p, {0, 1, true}, "0.9",
+           "draw among the likeliest tokens that together have this probability, up to 1; 1: off "
+           "(default 1)");
+  add_real(command, "--min-p", o.min_p, {0, 1}, "0.05",
+           "draw among tokens at least so likely compared with the likeliest, 0 to 1; 0: off "
+           "(default 0)");
+  add_real(command, "--repetition-penalty", o.repetition_penalty,
+           {0, engine::limits::repetition_penalty_max, true}, "1.1",
+           "above 0 to 100; 1: off (default 1)");
+  add_real(command, "--presence-penalty", o.presence_penalty,
+           {-engine::limits::penalty_abs_max, engine::limits::penalty_abs_max}, "0.5",
+           "-100 to 100; 0: off (default 0)");
+  add_real(command, "--frequency-penalty", o.frequency_penalty,
+           {-engine::limits::penalty_abs_max, engine::limits::penalty_abs_max}, "0.5",
+           "-100 to 100; 0: off (default 0)");
+  detail::add_parsed(command, "--seed", "NUMBER",
+                     "64-bit seed of the draws; no effect at temperature 0 (default: drawn once)",
+                     [&o](const std::string& value) -> Status {
+                       TROUPE_ASSIGN(o.seed, detail::parse_whole("--seed", value, {}, "7"));
+                       o.has_seed = true;
+                       return {};
+                     });
   command.add_option("--stop", o.stop, "a text that ends the answer; may be given several times")
       ->allow_extra_args(false);
-  command.add_option("--system", o.system, "system message (default: the template's)");
-  command.add_option("--top-logprobs", o.top_logprobs,
-                     "alternatives reported per token, 0 to 20 (default 0)");
+  add_text(command, "--system", o.system, "system message (default: the template's)");
   command.add_flag("--ignore-eos", o.ignore_eos, "go on after an end token (default off)");
   command.add_flag("--no-drafts", o.no_drafts,
                    "do not guess tokens ahead; changes speed, never the text (default off)");
+}
+
+Status check_flags(const CLI::App& command, const GenerateOptions& o) {
+  TROUPE_TRY(check_together(command));
+  if (o.min_tokens > o.max_tokens) {
+    return error(Code::invalid_argument,
+                 concat("--min-tokens ", o.min_tokens, " is more than --max-tokens ", o.max_tokens),
+                 "expected at most that");
+  }
+  for (const char* flag : {"--top-k", "--top-p", "--min-p"}) {
+    if (o.temperature > 0 || !is_given(command, flag)) continue;
+    return error(
+        Code::invalid_argument,
+        concat(flag, " means nothing at temperature 0, where the likeliest token is taken"),
+        concat("leave it out, or give --temperature above 0, such as --temperature 0.8"));
+  }
+  return {};
 }
 
 actors::GenerateRequest to_request(const GenerateOptions& o) {
@@ -114,20 +140,10 @@ actors::GenerateRequest to_request(const GenerateOptions& o) {
   return request;
 }
 
-Result<actors::WorkerOptions> worker_options(const ClusterOptions& options) {
+actors::WorkerOptions worker_options(const ClusterOptions& options) {
   actors::WorkerOptions worker;
-  if (options.compute == "exact") {
-    worker.compute = cpu::ComputeMode::exact;
-  } else if (options.compute != "fast") {
-    return error(Code::invalid_argument, concat("--compute is \"", options.compute, "\""),
-                 "fast or exact");
-  }
-  if (options.kv_type == "f32") {
-    worker.kv_type = kv::KvType::f32;
-  } else if (options.kv_type != "f16") {
-    return error(Code::invalid_argument, concat("--kv-type is \"", options.kv_type, "\""),
-                 "f16 or f32");
-  }
+  worker.compute = options.compute == "exact" ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
+  worker.kv_type = options.kv_type == "f32" ? kv::KvType::f32 : kv::KvType::f16;
   worker.threads = options.threads;
   worker.kv_bytes = options.kv_bytes == 0 ? default_kv_bytes : options.kv_bytes;
   worker.context_max = options.context_max;
@@ -153,6 +169,8 @@ Result<Connection> connect(const ClusterOptions& options) {
   Connection connection;
   TROUPE_ASSIGN(connection.client, actors::Client::connect(client));
   connection.where = "cluster " + state.name;
+  connection.cluster = state.name;
+  connection.supervisor = state.supervisor;
   return connection;
 }
 
@@ -173,8 +191,14 @@ bool interrupted() {
 }
 
 void install_signal_handlers() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  struct sigaction action {};
+  action.sa_handler = on_signal;  // no SA_RESTART: a read that waits must end
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+void forget_interrupt() {
+  signal_came = false;
 }
 
 }  // namespace troupe::cli

@@ -10,6 +10,7 @@
 #include "actors/client.hpp"
 #include "actors/node.hpp"
 #include "base/result.hpp"
+#include "launch/process_id.hpp"
 
 namespace troupe::cli {
 
@@ -47,7 +48,10 @@ struct GenerateOptions {
   uint32_t top_logprobs = 0;
   bool no_drafts = false;
 };
-void add_generate_options(CLI::App& command, GenerateOptions& options);
+/// All of them but --n and --top-logprobs, which only some commands can show.
+void add_sampling_options(CLI::App& command, GenerateOptions& options);
+/// Flags that are right one by one and wrong together.
+Status check_flags(const CLI::App& command, const GenerateOptions& options);
 /// Fills everything but the prompt.
 actors::GenerateRequest to_request(const GenerateOptions& options);
 
@@ -55,20 +59,25 @@ actors::GenerateRequest to_request(const GenerateOptions& options);
 struct Connection {
   std::unique_ptr<actors::Node> node;
   std::unique_ptr<actors::Client> client;
-  std::string where;  ///< "cluster quickstart" or the model's path
+  std::string where;    ///< "cluster quickstart" or the model's path
+  std::string cluster;  ///< its name on this machine; empty when the model runs in this process
+  launch::ProcessId supervisor;  ///< of that cluster
 };
 /// Errors: not_found (no cluster runs: says how to start one), what the model is refused for.
 Result<Connection> connect(const ClusterOptions& options);
 
-/// Worker options from the flags. Errors: a name that is not one of the choices.
-Result<actors::WorkerOptions> worker_options(const ClusterOptions& options);
+/// Worker options from the flags.
+actors::WorkerOptions worker_options(const ClusterOptions& options);
 
 /// Prints the error on stderr, or as {"error": {code, message, hint}} on stdout; gives the exit
 /// status: 2 for a mistake of the caller, 1 for everything else.
 int report(const Error& error, bool json);
 
-/// Set by SIGINT and SIGTERM once install_signal_handlers() was called.
+/// Set by SIGINT and SIGTERM once install_signal_handlers() was called. A read from the terminal
+/// that waits meanwhile ends.
 bool interrupted();
 void install_signal_handlers();
+/// Makes interrupted() false again.
+void forget_interrupt();
 
 }  // namespace troupe::cli

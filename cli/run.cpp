@@ -9,7 +9,7 @@
 #include "base/settings.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "launch/nearest.hpp"
+#include "cli/parse_errors.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -21,71 +21,42 @@ std::string settings_text() {
   return text;
 }
 
-/// All flags (or command names) that would have been legal where parsing stopped.
-std::vector<std::string> legal_words(CLI::App& app) {
-  std::vector<std::string> words;
-  const auto chosen = app.get_subcommands();
-  const CLI::App& at = chosen.empty() ? app : *chosen.front();
-  for (const CLI::Option* option : at.get_options()) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-  }
-  if (chosen.empty()) {
-    for (const CLI::App* command : app.get_subcommands({})) words.push_back(command->get_name());
-  }
-  return words;
-}
-
 int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   if (e.get_exit_code() == 0) return app.exit(e);
-  std::string near_word;
-  std::string what = e.what();
-  const std::vector<std::string> words = legal_words(app);
-  // What looks like a command and is none would only be told as "a subcommand is required".
-  if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
-    what = concat("there is no command ", argv[1]);
-  }
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
-    if (what.find(word) == std::string::npos) continue;
-    const std::string near = launch::nearest(word, words);
-    if (!near.empty() && near != word) near_word = near;
-    break;
-  }
-  const auto chosen = app.get_subcommands();
-  const std::string help =
-      concat("troupe ", chosen.empty() ? "" : chosen.front()->get_name() + " ", "--help");
+  const Error told = in_our_words(app, e, {argv + 1, argv + argc});
   // The flags were not read, so whether JSON is wanted is seen from the words.
-  if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) {
-    const std::string hint = near_word.empty() ? help : concat("did you mean ", near_word, "?");
-    return report(error(Code::invalid_argument, what, hint), true);
-  }
-  std::cerr << "troupe: " << what;
-  if (!near_word.empty()) std::cerr << "; did you mean " << near_word << "?";
-  std::cerr << "\nTry: " << help << std::endl;
-  return 2;
+  const bool json = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+  const int status = report(told, json);
+  if (!json) std::cerr << "Try: " << full_name(chosen_command(app)) << " --help" << std::endl;
+  return status;
 }
 
 }  // namespace
+
+void add_commands(CLI::App& app, Chosen& run) {
+  app.require_subcommand(1);
+  add_up(app, run);
+  add_down(app, run);
+  add_plan(app, run);
+  add_status(app, run);
+  add_generate(app, run);
+  add_chat(app, run);
+  add_serve(app, run);
+  add_node(app, run);
+  add_certs(app, run);
+  add_tokenize(app, run);
+  add_detokenize(app, run);
+  add_render(app, run);
+}
 
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("warning"), LogLevel::warning));
   CLI::App app("Troupe serves large language models with a troupe of actors.", "troupe");
-  app.require_subcommand(1);
   app.set_version_flag("--version", "troupe 0.1.0");
   app.footer(settings_text());
   Chosen chosen;
-  add_up(app, chosen);
-  add_down(app, chosen);
-  add_plan(app, chosen);
-  add_status(app, chosen);
-  add_generate(app, chosen);
-  add_chat(app, chosen);
-  add_serve(app, chosen);
-  add_node(app, chosen);
-  add_tokenize(app, chosen);
-  add_detokenize(app, chosen);
-  add_render(app, chosen);
+  add_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

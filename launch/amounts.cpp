@@ -84,8 +84,9 @@ Result<uint64_t> parse(const Kind& kind, std::string_view text) {
     if (unit != candidate.name) continue;
     uint64_t value = 0;
     if (scale(text.substr(0, whole), fraction, candidate.factor, value)) return value;
-    return error(Code::invalid_argument,
-                 in_quotes(text) + " is too large or not a whole number of " + kind.smallest);
+    return error(Code::invalid_argument, in_quotes(text) +
+                                             " is too large or not a whole number of " +
+                                             kind.smallest + ", expected " + kind.expected);
   }
   if (unit.empty()) {
     return error(Code::invalid_argument, in_quotes(text) + " has no unit, expected " +

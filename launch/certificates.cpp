@@ -20,6 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* authority_name = "troupe cluster authority";
+constexpr size_t subject_part_bytes = 64;  // at most, by its standard
+
 template <auto free_function>
 struct Free {
   template <class T>
@@ -106,15 +109,20 @@ bool set_serial(X509* certificate) {
 }
 
 // A certificate of everything but extensions and signature.
-Certificate blank(const std::string& common_name, EVP_PKEY* key, X509* issuer) {
+Certificate blank(const std::string& common_name, EVP_PKEY* key, X509* issuer,
+                  const std::string& organization = {}) {
   Certificate made(X509_new());
   if (!made || X509_set_version(made.get(), 2) != 1 || !set_serial(made.get())) return nullptr;
   // A minute back: the clocks of two hosts differ a little.
   X509_gmtime_adj(X509_getm_notBefore(made.get()), -60);
   X509_gmtime_adj(X509_getm_notAfter(made.get()), limits::certificate_days * 24 * 3600);
   X509_NAME* name = X509_get_subject_name(made.get());
-  const auto* text = reinterpret_cast<const unsigned char*>(common_name.c_str());
-  if (X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, text, -1, -1, 0) != 1) return nullptr;
+  const auto add = [name](const char* part, const std::string& text) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(text.c_str());
+    return X509_NAME_add_entry_by_txt(name, part, MBSTRING_UTF8, bytes, -1, -1, 0) == 1;
+  };
+  if (!add("CN", common_name)) return nullptr;
+  if (!organization.empty() && !add("O", organization)) return nullptr;
   X509* signer = issuer == nullptr ? made.get() : issuer;
   if (X509_set_issuer_name(made.get(), X509_get_subject_name(signer)) != 1) return nullptr;
   return X509_set_pubkey(made.get(), key) == 1 ? std::move(made) : nullptr;
@@ -154,7 +162,7 @@ CertificateFiles certificate_files(const fs::path& folder, const std::string& no
 Status make_authority(const fs::path& folder, const std::string& cluster) {
   const Key key(EVP_EC_gen("P-256"));
   if (!key) return openssl_error("cannot make a key");
-  const Certificate made = blank("troupe cluster " + cluster.substr(0, 40), key.get(), nullptr);
+  const Certificate made = blank(authority_name, key.get(), nullptr, cluster);
   if (!made ||
       !add_extension(made.get(), made.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !add_extension(made.get(), made.get(), NID_key_usage, "critical,keyCertSign") ||
@@ -165,7 +173,33 @@ Status make_authority(const fs::path& folder, const std::string& cluster) {
   return write_pair(certificate_files(folder, "ca"), made.get(), key.get());
 }
 
-Status make_certificate(const fs::path& folder, const std::string& node) {
+Result<std::string> authority_cluster(const fs::path& folder) {
+  const fs::path path = certificate_files(folder, "ca").authority;
+  TROUPE_ASSIGN(const Certificate authority, read_certificate(path));
+  X509_NAME* subject = X509_get_subject_name(authority.get());
+  const auto part = [subject](int id) {
+    char text[subject_part_bytes + 1] = "";
+    X509_NAME_get_text_by_NID(subject, id, text, sizeof text);
+    return std::string(text);
+  };
+  if (part(NID_commonName) == authority_name) return part(NID_organizationName);
+  return error(Code::corrupt, concat(path.string(), " was not made by troupe"),
+               "say which cluster it is");
+}
+
+// A copy of the authority's certificate; one that is there already must be the same.
+Status copy_authority(const fs::path& from, const fs::path& to) {
+  TROUPE_ASSIGN(const std::string text, read_file(from, limits::pem_bytes));
+  std::error_code ignored;
+  if (!fs::exists(to, ignored)) return create_file(to, text);
+  TROUPE_ASSIGN(const std::string present, read_file(to, limits::pem_bytes));
+  if (present == text) return {};
+  return error(Code::failed_precondition, to.string() + " is another authority",
+               "choose an empty folder");
+}
+
+Status make_certificate(const fs::path& folder, const std::string& node, const fs::path& out) {
+  const fs::path target = out.empty() ? folder : out;
   const CertificateFiles authority_files = certificate_files(folder, "ca");
   TROUPE_ASSIGN(const Certificate authority, read_certificate(authority_files.certificate));
   TROUPE_ASSIGN(const Key authority_key, read_key(authority_files.key));
@@ -181,7 +215,9 @@ Status make_certificate(const fs::path& folder, const std::string& node) {
       X509_sign(made.get(), authority_key.get(), EVP_sha256()) == 0) {
     return openssl_error("cannot make the certificate of " + node);
   }
-  return write_pair(certificate_files(folder, node), made.get(), key.get());
+  const CertificateFiles files = certificate_files(target, node);
+  if (!out.empty()) TROUPE_TRY(copy_authority(authority_files.authority, files.authority));
+  return write_pair(files, made.get(), key.get());
 }
 
 Status verify_certificate(const fs::path& folder, const std::string& node) {

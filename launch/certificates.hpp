@@ -23,8 +23,14 @@ CertificateFiles certificate_files(const std::filesystem::path& folder, const st
 Status make_authority(const std::filesystem::path& folder, const std::string& cluster);
 
 /// Makes NAME.pem and NAME-key.pem, signed by the folder's authority; CN and SAN are the node's
-/// name. Never overwrites.
-Status make_certificate(const std::filesystem::path& folder, const std::string& node);
+/// name. Never overwrites. With `out`, they come into that folder, beside a copy of ca.pem: what a
+/// host needs, without the authority's key.
+Status make_certificate(const std::filesystem::path& folder, const std::string& node,
+                        const std::filesystem::path& out = {});
+
+/// The name of the cluster that the folder's authority was made for. Errors: no authority, or one
+/// that was made by something else.
+Result<std::string> authority_cluster(const std::filesystem::path& folder);
 
 /// Checks that the node's certificate is signed by the folder's authority, is valid today, carries
 /// the node's name, and belongs to the node's key, and that nobody else can read the key.

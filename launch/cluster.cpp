@@ -42,7 +42,7 @@ Result<std::pair<RunDirectory, ClusterState>> find_running(const std::string& na
   if (!state.ok()) {
     return state.error().code == Code::not_found ? not_running(name) : state.error();
   }
-  state->is_stale = !is_alive(state->supervisor);
+  look_at_processes(*state);
   return std::pair(std::move(folder).value(), std::move(state).value());
 }
 

@@ -29,6 +29,10 @@ Json json_of(const ProcessState& process) {
           {"log_file", process.log_file}};
 }
 
+Json json_of(const HostState& host) {
+  return {{"name", host.name}, {"address", host.address}, {"processes", host.processes}};
+}
+
 // Reads fields with their types checked, so that a damaged file is an error and no exception.
 class Fields {
  public:
@@ -107,6 +111,14 @@ std::string read_process(const Json& object, ProcessState& process) {
   return fields.wrong();
 }
 
+std::string read_host(const Json& object, HostState& host) {
+  Fields fields(object);
+  fields.text("name", host.name);
+  fields.text("address", host.address);
+  fields.texts("processes", host.processes);
+  return fields.wrong();
+}
+
 }  // namespace
 
 const char* name(Health health) {
@@ -123,6 +135,10 @@ const char* name(Health health) {
       return "stopping";
     case Health::stopped:
       return "stopped";
+    case Health::dead:
+      return "dead";
+    case Health::unknown:
+      return "unknown";
   }
   return "unknown";
 }
@@ -144,6 +160,17 @@ const ProcessState* ClusterState::find(const std::string& process) const {
   return found == processes.end() ? nullptr : &*found;
 }
 
+void look_at_processes(ClusterState& state) {
+  state.is_stale = !is_alive(state.supervisor);
+  for (ProcessState& process : state.processes) {
+    if (process.id.pid != 0 && !is_alive(process.id)) {
+      process.health = Health::dead;
+    } else if (state.is_stale) {
+      process.health = process.id.pid == 0 ? Health::dead : Health::unknown;
+    }
+  }
+}
+
 std::string to_json(const ClusterState& state) {
   Json out = {{"cluster", state.name},
               {"phase", state.is_stale ? "stale" : name(state.phase)},
@@ -158,7 +185,9 @@ std::string to_json(const ClusterState& state) {
               {"directory_port", state.directory_port},
               {"certificates", state.certificates},
               {"stop_timeout_ms", state.stop_timeout_ms},
+              {"hosts", Json::array()},
               {"processes", Json::array()}};
+  for (const HostState& host : state.hosts) out["hosts"].push_back(json_of(host));
   for (const ProcessState& process : state.processes) out["processes"].push_back(json_of(process));
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -199,6 +228,15 @@ Result<ClusterState> parse_cluster_state(const std::string& json) {
   fields.text("certificates", state.certificates);
   fields.number("stop_timeout_ms", state.stop_timeout_ms);
   std::string wrong = fields.wrong();
+  if (const Json* list = fields.list("hosts"); list != nullptr && wrong.empty()) {
+    for (const Json& entry : *list) {
+      if (state.hosts.size() >= limits::manifest_list) wrong = "hosts";
+      if (!wrong.empty()) break;
+      wrong = read_host(entry, state.hosts.emplace_back());
+    }
+  } else if (wrong.empty()) {
+    wrong = "hosts";
+  }
   if (const Json* list = fields.list("processes"); list != nullptr && wrong.empty()) {
     for (const Json& entry : *list) {
       if (state.processes.size() >= limits::processes) wrong = "processes";

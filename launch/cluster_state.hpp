@@ -17,6 +17,8 @@ enum class Health : uint8_t {
   restarting,  ///< died; will be started again after a back-off
   stopping,
   stopped,
+  dead,     ///< not in the file: status() found that the process is gone
+  unknown,  ///< not in the file: status() found it alive, with nobody who watches it
 };
 const char* name(Health health);
 
@@ -35,6 +37,13 @@ struct ProcessState {
   std::string log_file;
 };
 
+/// A host of the manifest and the processes that belong to it.
+struct HostState {
+  std::string name;
+  std::string address;
+  std::vector<std::string> processes;
+};
+
 struct ClusterState {
   std::string name;
   std::string run_dir;
@@ -48,12 +57,17 @@ struct ClusterState {
   uint16_t directory_port = 0;
   std::string certificates;           ///< folder; a client uses certificate_files(folder, "client")
   uint64_t stop_timeout_ms = 10'000;  ///< what a process gets to stop in
-  std::vector<ProcessState> processes;
+  std::vector<HostState> hosts;       ///< all of the manifest
+  std::vector<ProcessState> processes;  ///< those of this host
   /// The supervisor is gone without having tidied up. Not in the file; status() finds out.
   bool is_stale = false;
 
   [[nodiscard]] const ProcessState* find(const std::string& process) const;
 };
+
+/// Sets is_stale, and the health of each process to what the kernel says of it now: a process that
+/// died may not have been noticed yet, and after the supervisor nobody notices any.
+void look_at_processes(ClusterState& state);
 
 /// One JSON object.
 std::string to_json(const ClusterState& state);

@@ -26,6 +26,8 @@ inline constexpr int start_attempts = 3;  ///< before `up` gives up on a process
 inline constexpr int64_t back_off_first_ms = 100;
 inline constexpr int64_t back_off_max_ms = 5'000;
 inline constexpr int64_t healthy_after_ms = 30'000;  ///< the back-off starts again from the first
+/// What the processes with the directory get to stop in, after all others have: they only answer.
+inline constexpr int64_t directory_stop_ms = 2'000;
 inline constexpr int64_t certificate_days = 365;
 
 }  // namespace troupe::launch::limits

@@ -1,5 +1,7 @@
 #include "launch/manifest.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 #include "base/sha256.hpp"
 #include "launch/files.hpp"
@@ -23,11 +25,19 @@ fs::path find_file(const std::string& path, const fs::path& manifest_folder) {
   return {};
 }
 
-void find_models(Manifest& manifest, const fs::path& folder, Problems& problems) {
+bool is_served(const v1::Manifest& spec, const std::string& model, const std::string& host) {
+  return host.empty() || std::ranges::any_of(spec.roles(), [&](const v1::Manifest::Process& role) {
+           return role.host() == host && role.model() == model;
+         });
+}
+
+void find_models(Manifest& manifest, const std::string& host, const fs::path& folder,
+                 Problems& problems) {
   for (int i = 0; i < manifest.spec.models_size(); ++i) {
     v1::Manifest::Model& model = *manifest.spec.mutable_models(i);
     const fs::path found = find_file(model.path(), folder);
     if (found.empty()) {
+      if (!is_served(manifest.spec, model.name(), host)) continue;
       const std::string field = concat("models[", i, "].path");
       const bool is_relative = fs::path(model.path()).is_relative();
       problems.add(
@@ -61,13 +71,17 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& file_n
   return manifest;
 }
 
-Result<Manifest> load_manifest(const fs::path& path) {
+Result<Manifest> read_manifest_file(const fs::path& path) {
   TROUPE_ASSIGN(const std::string text, read_file(path, limits::manifest_bytes));
-  TROUPE_ASSIGN(Manifest manifest, parse_manifest(text, path.string()));
+  return parse_manifest(text, path.string());
+}
+
+Result<Manifest> load_manifest(const fs::path& path, const std::string& host) {
+  TROUPE_ASSIGN(Manifest manifest, read_manifest_file(path));
   std::error_code ignored;
   fs::path folder = fs::absolute(path, ignored).lexically_normal().parent_path();
   Problems problems(path.string());
-  find_models(manifest, folder, problems);
+  find_models(manifest, host, folder, problems);
   TROUPE_TRY(problems.status());
   return manifest;
 }

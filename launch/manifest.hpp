@@ -25,9 +25,13 @@ struct Manifest {
 /// one line a mistake: "file:line:column: what, expected …, did you mean …?".
 Result<Manifest> parse_manifest(std::string_view text, const std::string& file_name);
 
+/// Reads a file and looks for no other: for a host that runs none of it.
+Result<Manifest> read_manifest_file(const std::filesystem::path& path);
+
 /// Reads a file; model paths become absolute, and their absence is an error. A relative one is
 /// looked for from the working directory, then from the folder above the manifest's (so that
 /// deploy/x.yaml may say weights/y.gguf wherever it is called from), then beside the manifest.
-Result<Manifest> load_manifest(const std::filesystem::path& path);
+/// With a host, only the models that its processes serve must be there.
+Result<Manifest> load_manifest(const std::filesystem::path& path, const std::string& host = {});
 
 }  // namespace troupe::launch

@@ -23,6 +23,7 @@ class Checker {
     check_unique(manifest_, "");
     check_references(manifest_, "");
     check_processes();
+    check_process_names();
     check_ports();
     check_sense();
   }
@@ -39,6 +40,7 @@ class Checker {
   void check_reference(const FieldDescriptor& field, const std::string& value,
                        const std::string& path);
   void check_processes();
+  void check_process_names();
   void fill_from_only(const char* list, const std::string& path, std::string& value);
   void check_ports();
   void check_sense();
@@ -46,6 +48,7 @@ class Checker {
   v1::Manifest& manifest_;
   const Positions& positions_;
   Problems& problems_;
+  size_t num_processes_ = 0;
 };
 
 // Calls visit(entry, path) for every message inside, at any depth.
@@ -157,7 +160,6 @@ void Checker::fill_from_only(const char* list, const std::string& path, std::str
 }
 
 void Checker::check_processes() {
-  size_t total = 0;
   for (int i = 0; i < manifest_.roles_size(); ++i) {
     v1::Manifest::Process& process = *manifest_.mutable_roles(i);
     const std::string path = concat("roles[", i, "]");
@@ -178,10 +180,46 @@ void Checker::check_processes() {
       add(path + ".port", concat(process.count(), " processes cannot share port ", process.port(),
                                  ", expected no port (one is chosen for each) or count: 1"));
     }
-    total += process.count();
+    num_processes_ += process.count();
   }
-  if (total > limits::processes) {
-    add("roles", concat(total, " processes, expected at most ", limits::processes));
+  if (num_processes_ > limits::processes) {
+    add("roles", concat(num_processes_, " processes, expected at most ", limits::processes));
+  }
+}
+
+// Why no process may have that name, as its files would be somebody else's; empty if it may.
+std::string reserved_for(const std::string& name) {
+  if (name == "client") return "the certificate of the users";
+  if (name == "ca") return "the certificate of the authority";
+  if (name == "supervisor") return "the log of the supervisor";
+  return name.ends_with("-key") ? "the key of another certificate" : "";
+}
+
+void Checker::check_process_names() {
+  if (num_processes_ > limits::processes) return;
+  std::map<std::string, int> taken;
+  for (int i = 0; i < manifest_.roles_size(); ++i) {
+    const v1::Manifest::Process& process = manifest_.roles(i);
+    const std::string path = concat("roles[", i, "]");
+    if (const std::string owner = reserved_for(process.name()); !owner.empty()) {
+      add(path + ".name", concat(in_quotes(process.name()), " is reserved for ", owner,
+                                 ", expected another name, did you mean \"", process.name(),
+                                 process.name().ends_with("-key") ? "s" : "-1", "\"?"));
+    }
+    for (uint32_t k = 1; k <= process.count(); ++k) {
+      const bool is_counted = process.count() > 1;
+      const std::string name = is_counted ? concat(process.name(), "-", k) : process.name();
+      const auto [first, is_new] = taken.try_emplace(name, i);
+      // Two equal names that were written out are told by check_unique.
+      const bool is_written = !is_counted && manifest_.roles(first->second).count() <= 1;
+      if (is_new || is_written || first->second == i) continue;
+      add(is_counted ? path + ".count" : path + ".name",
+          concat("process ", in_quotes(name), is_counted ? " of this count" : "",
+                 " has the name of one of roles[", first->second, "] (line ",
+                 position_of(positions_, concat("roles[", first->second, "]")).line,
+                 "), expected another name"));
+      break;
+    }
   }
 }
 

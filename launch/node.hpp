@@ -12,6 +12,10 @@
 
 namespace troupe::launch {
 
+/// The exit status of a process whose start would fail again in the same way: the supervisor of a
+/// starting cluster gives up at once.
+inline constexpr int refused_exit = 2;
+
 struct NodeStart {
   v1::Manifest spec;  ///< the whole manifest, with absolute model paths
   std::string manifest_digest;

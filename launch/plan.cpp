@@ -1,9 +1,6 @@
 #include "launch/plan.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "base/concat.hpp"
@@ -21,22 +18,28 @@ bool computes(const PlannedProcess& process) {
   return process.plays("prefill") || process.plays("decode");
 }
 
+std::vector<std::string> built_roles() {
+  std::vector<std::string> names = yaml_names(*v1::Manifest::Role_descriptor());
+  for (const v1::Manifest::Role role : not_built) std::erase(names, role_name(role));
+  return names;
+}
+
 Status check_supported(const Manifest& manifest) {
   for (int i = 0; i < manifest.spec.roles_size(); ++i) {
     const v1::Manifest::Process& process = manifest.spec.roles(i);
     for (int k = 0; k < process.run_size(); ++k) {
       if (std::ranges::find(not_built, process.run(k)) == std::end(not_built)) continue;
-      return error(Code::unsupported,
-                   concat(manifest.where(concat("roles[", i, "].run[", k, "]")), "role \"",
-                          role_name(static_cast<v1::Manifest::Role>(process.run(k))),
-                          "\" of process \"", process.name(), "\" is not built yet"),
-                   "directory, router, front, prefill, decode and draft are");
+      return error(
+          Code::unsupported,
+          concat(manifest.where(concat("roles[", i, "].run[", k, "]")), "role \"",
+                 role_name(static_cast<v1::Manifest::Role>(process.run(k))), "\" of process \"",
+                 process.name(), "\" is not built yet, expected ", list_of(built_roles())));
     }
     if (process.device() == v1::Manifest::DEVICE_GPU) {
-      return error(Code::unsupported,
-                   concat(manifest.where(concat("roles[", i, "].device")), "process \"",
-                          process.name(), "\" wants a GPU, and this build has no GPU backend"),
-                   "device: cpu");
+      return error(
+          Code::unsupported,
+          concat(manifest.where(concat("roles[", i, "].device")), "process \"", process.name(),
+                 "\" wants a GPU, and this build has no GPU backend, expected cpu"));
     }
   }
   return {};
@@ -44,14 +47,17 @@ Status check_supported(const Manifest& manifest) {
 
 Status check_cast(const Manifest& manifest, const LaunchPlan& plan) {
   for (const char* role : {"directory", "router", "front", "decode"}) {
-    const auto count = std::ranges::count_if(
-        plan.processes, [&](const PlannedProcess& process) { return process.plays(role); });
+    std::vector<const PlannedProcess*> players;
+    for (const PlannedProcess& process : plan.processes) {
+      if (process.plays(role)) players.push_back(&process);
+    }
     const bool is_only = std::string(role) == "directory";
-    if (count == 1 || (count > 1 && !is_only)) continue;
+    if (players.size() == 1 || (players.size() > 1 && !is_only)) continue;
+    const std::string field = players.empty() ? std::string("roles") : players[1]->field;
     const std::string found =
-        count == 0 ? std::string("no process runs") : concat(count, " processes run");
+        players.empty() ? std::string("no process runs") : concat(players.size(), " processes run");
     return error(Code::invalid_argument,
-                 concat(manifest.where("roles"), found, " \"", role, "\", expected ",
+                 concat(manifest.where(field), found, " \"", role, "\", expected ",
                         is_only ? "exactly" : "at least", " one"));
   }
   for (const PlannedProcess& process : plan.processes) {
@@ -62,9 +68,32 @@ Status check_cast(const Manifest& manifest, const LaunchPlan& plan) {
     if (!has_front) {
       return error(
           Code::invalid_argument,
-          concat(manifest.where("roles"), "process \"", process.name, "\" decodes model \"",
-                 process.model, "\", but no process runs \"front\" for that model"));
+          concat(manifest.where(process.field), "process \"", process.name, "\" decodes model \"",
+                 process.model, "\", expected a process that runs \"front\" for that model too"));
     }
+  }
+  return {};
+}
+
+// What a cluster needs once its processes are not all on one host.
+Status check_hosts(const Manifest& manifest, const LaunchPlan& plan) {
+  const PlannedProcess& directory = plan.processes.front();
+  const bool is_spread = std::ranges::any_of(plan.processes, [&](const PlannedProcess& process) {
+    return process.host != directory.host;
+  });
+  if (!is_spread) return {};
+  if (directory.port == 0) {
+    return error(Code::invalid_argument,
+                 concat(manifest.where(directory.field), "process \"", directory.name,
+                        "\" runs the directory, which other hosts must find, expected a port of "
+                        "its own, such as port: 7000"));
+  }
+  if (manifest.spec.security().certificates_path().empty()) {
+    return error(Code::invalid_argument,
+                 concat(manifest.where("security"),
+                        "several hosts share one authority, expected security.certificates_path, "
+                        "a folder with its certificates"),
+                 "troupe certs init and troupe certs issue make them");
   }
   return {};
 }
@@ -74,21 +103,21 @@ Result<std::string> choose_host(const Manifest& manifest, const std::string& wan
   for (const auto& host : manifest.spec.hosts()) names.push_back(host.name());
   if (!wanted.empty()) {
     if (std::ranges::find(names, wanted) != names.end()) return wanted;
-    return error(Code::not_found, concat("the manifest has no host \"", wanted, "\", expected ",
-                                         list_of(names), did_you_mean(wanted, names)));
+    return error(Code::not_found,
+                 concat(manifest.where("hosts"), "there is no host \"", wanted, "\", expected ",
+                        list_of(names), did_you_mean(wanted, names)));
   }
   if (names.size() == 1) return names.front();
-  for (const auto& host : manifest.spec.hosts()) {
-    if (host.address().starts_with("127.") || host.address() == "localhost") return host.name();
-  }
   return error(Code::invalid_argument,
-               concat("the manifest has several hosts, and none was chosen: ", list_of(names)),
-               "say which one this machine is");
+               concat(manifest.where("hosts"),
+                      "several hosts, and none was chosen, expected --host with ", list_of(names)));
 }
 
 void add_processes(const Manifest& manifest, LaunchPlan& plan) {
-  for (const v1::Manifest::Process& spec : manifest.spec.roles()) {
+  for (int index = 0; index < manifest.spec.roles_size(); ++index) {
+    const v1::Manifest::Process& spec = manifest.spec.roles(index);
     PlannedProcess process;
+    process.field = concat("roles[", index, "]");
     process.host = spec.host();
     process.is_here = spec.host() == plan.host;
     process.model = spec.model();
@@ -117,23 +146,6 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
   });
 }
 
-/// Names that files of the run directory have already.
-bool is_reserved(const std::string& name) {
-  return name == "client" || name == "ca" || name == "supervisor";
-}
-
-Status check_names(const LaunchPlan& plan) {
-  for (const PlannedProcess& process : plan.processes) {
-    if (plan.find(process.name) == &process && !is_reserved(process.name)) {
-      continue;
-    }
-    return error(
-        Code::invalid_argument, concat("a process cannot be called \"", process.name, "\""),
-        is_reserved(process.name) ? "the name is reserved" : "it comes from a count above 1");
-  }
-  return {};
-}
-
 // Processes that compute and do not say with how many threads share the cores.
 void share_threads(LaunchPlan& plan) {
   const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -152,22 +164,6 @@ void share_threads(LaunchPlan& plan) {
   if (taken + sharers > cores) {
     plan.notes.push_back(concat(taken + sharers, " compute threads share ", cores,
                                 cores == 1 ? " core." : " cores."));
-  }
-}
-
-void note_memory(LaunchPlan& plan) {
-  uint64_t needed = 0;
-  for (const PlannedProcess& process : plan.processes) {
-    if (!process.is_here || !computes(process)) continue;
-    std::error_code unknown;
-    const uint64_t weights = std::filesystem::file_size(process.model_path, unknown);
-    needed += process.kv_bytes + (unknown ? 0 : weights);
-  }
-  const auto pages = static_cast<uint64_t>(std::max(0l, ::sysconf(_SC_PHYS_PAGES)));
-  const uint64_t present = pages * static_cast<uint64_t>(std::max(0l, ::sysconf(_SC_PAGESIZE)));
-  if (present > 0 && needed > present - present / 10) {
-    plan.notes.push_back(concat("KV memory and weights need ", needed >> 20,
-                                " MiB, and this machine has ", present >> 20, " MiB."));
   }
 }
 
@@ -219,10 +215,9 @@ Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host) 
   TROUPE_TRY(check_supported(manifest));
   TROUPE_ASSIGN(plan.host, choose_host(manifest, host));
   add_processes(manifest, plan);
-  TROUPE_TRY(check_names(plan));
   TROUPE_TRY(check_cast(manifest, plan));
+  TROUPE_TRY(check_hosts(manifest, plan));
   share_threads(plan);
-  note_memory(plan);
   note_ignored(manifest, plan);
   set_environment(manifest, plan);
   return plan;

@@ -13,6 +13,7 @@ namespace troupe::launch {
 
 struct PlannedProcess {
   std::string name;
+  std::string field;  ///< where it stands in the manifest: "roles[1]"
   std::string host;
   std::string address;             ///< control connections
   std::string data_address;        ///< KV blocks
@@ -39,9 +40,9 @@ struct LaunchPlan {
   [[nodiscard]] const PlannedProcess* find(const std::string& name) const;
 };
 
-/// Plans for one host of the manifest; empty: its only host, or the first one whose address is this
-/// machine's loopback. Errors: invalid_argument (no directory, …), unsupported (a role or device
-/// that this build does not have), not_found (no such host).
+/// Plans for one host of the manifest; empty: its only host. Errors, each with its place in the
+/// manifest: invalid_argument (no directory, …), unsupported (a role or device that this build does
+/// not have), not_found (no such host).
 Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host = {});
 
 /// A table for people.

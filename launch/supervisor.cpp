@@ -12,8 +12,10 @@
 #include "base/clock.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "base/settings.hpp"
 #include "launch/child.hpp"
 #include "launch/limits.hpp"
+#include "launch/node.hpp"
 #include "launch/ward.hpp"
 
 namespace troupe::launch {
@@ -48,6 +50,7 @@ class Supervisor {
   void check_deadlines();
   void fail_start(const Held& held);
   void stop(const std::string& why);
+  void stop_directory();
   void wait_for_events();
   [[nodiscard]] int timeout_ms() const;
   [[nodiscard]] bool all_are(Health health) const;
@@ -56,6 +59,7 @@ class Supervisor {
   std::vector<Held> held_;
   Descriptor signals_;
   bool is_stopping_ = false;
+  bool is_directory_told_ = false;
   bool is_changed_ = true;
   int64_t kill_at_ms_ = -1;
   int exit_status_ = 0;
@@ -146,6 +150,8 @@ void Supervisor::on_ready(Held& held) {
   held.ward.on_ready(held.line.port(), now_ms());
   is_changed_ = true;
   tell(concat(held.ward.plan().name, " is ready on port ", held.line.port()));
+  log_info("supervisor",
+           concat(held.ward.plan().name, " joined as incarnation ", held.ward.state().incarnation));
   start_waiting();
   if (options_.state.phase != Phase::starting || !all_are(Health::ready)) return;
   options_.state.phase = Phase::ready;
@@ -184,10 +190,14 @@ void Supervisor::on_death(Held& held, int wait_status) {
   held.ward.on_exit(how, now_ms());
   is_changed_ = true;
   if (is_stopping_) return log_info("supervisor", ward.plan().name + " stopped: " + how);
+  const bool is_refused = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == refused_exit;
+  const bool gave_up = is_refused || ward.failures() >= limits::start_attempts;
+  if (options_.state.phase == Phase::starting && gave_up) {
+    tell(concat(ward.plan().name, " died (", how, ")"));
+    return fail_start(held);
+  }
   tell(concat(ward.plan().name, " died (", how, "), starting it again in ",
               ward.deadline_ms() - now_ms(), " ms"));
-  const bool gave_up = ward.failures() >= limits::start_attempts;
-  if (options_.state.phase == Phase::starting && gave_up) fail_start(held);
 }
 
 void Supervisor::reap() {
@@ -225,6 +235,7 @@ void Supervisor::check_deadlines() {
     kill_at_ms_ = -1;
     for (const Held& held : held_) {
       if (!held.ward.is_running()) continue;
+      if (!is_directory_told_ && held.ward.plan().plays("directory")) continue;
       log_warning("supervisor", held.ward.plan().name + " does not stop: killed");
       signal_process(held.ward.state().id, SIGKILL, true);
     }
@@ -237,8 +248,9 @@ void Supervisor::check_deadlines() {
 
 void Supervisor::fail_start(const Held& held) {
   const ProcessState& state = held.ward.state();
-  std::string what = concat("failed\nprocess \"", state.name, "\" did not become ready in ",
-                            limits::start_attempts, " attempts (", state.last_exit, ")");
+  std::string what =
+      concat("failed\nprocess \"", state.name, "\" did not become ready in ", held.ward.failures(),
+             held.ward.failures() == 1 ? " attempt" : " attempts", " (", state.last_exit, ")");
   const std::string tail = tail_of(state.log_file);
   what += tail.empty() ? "; its log is empty" : "; the end of its log:\n" + tail;
   what += "\nthe whole log: " + state.log_file;
@@ -260,9 +272,22 @@ void Supervisor::stop(const std::string& why) {
   log_info("supervisor", "stopping: " + why);
   publish();  // a process that is told to stop reads whether all of them are
   for (Held& held : held_) {
-    const ProcessId id = held.ward.state().id;
     held.ward.on_stopping();
-    if (held.ward.is_running()) signal_process(id, SIGTERM, false);
+    if (held.ward.plan().plays("directory") || !held.ward.is_running()) continue;
+    signal_process(held.ward.state().id, SIGTERM, false);
+  }
+}
+
+// The directory goes last: until then whoever asks still learns who is there.
+void Supervisor::stop_directory() {
+  const bool others_run = std::ranges::any_of(held_, [](const Held& held) {
+    return held.ward.is_running() && !held.ward.plan().plays("directory");
+  });
+  if (!is_stopping_ || is_directory_told_ || others_run) return;
+  is_directory_told_ = true;
+  kill_at_ms_ = now_ms() + std::min(options_.stop_timeout_ms, limits::directory_stop_ms);
+  for (const Held& held : held_) {
+    if (held.ward.is_running()) signal_process(held.ward.state().id, SIGTERM, false);
   }
 }
 
@@ -298,8 +323,13 @@ void Supervisor::wait_for_events() {
 }
 
 int Supervisor::run() {
+  log_info("supervisor",
+           concat("supervising ", held_.size(), " processes of cluster ", options_.state.name,
+                  " on host ", options_.state.host, ", manifest ", options_.state.manifest_file,
+                  ", digest ", options_.state.manifest_digest));
   start_waiting();
   while (!(is_stopping_ && all_are(Health::stopped))) {
+    stop_directory();
     publish();
     wait_for_events();
     check_deadlines();
@@ -312,6 +342,8 @@ int Supervisor::run() {
 }  // namespace
 
 int supervise(SupervisorOptions options) {
+  // Its log is read after the fact, so it tells more than a command on a terminal.
+  set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("info"), LogLevel::info));
   return Supervisor(std::move(options)).run();
 }
 

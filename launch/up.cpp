@@ -16,6 +16,7 @@
 #include "launch/daemon.hpp"
 #include "launch/leftover.hpp"
 #include "launch/limits.hpp"
+#include "launch/machine.hpp"
 #include "launch/manifest.hpp"
 #include "launch/run_directory.hpp"
 #include "launch/supervisor.hpp"
@@ -49,16 +50,28 @@ class HeldSignals {
   Descriptor fd_;
 };
 
+// Where the manifest says on which address the process listens.
+std::string where_host(const Manifest& manifest, const PlannedProcess& process) {
+  for (int i = 0; i < manifest.spec.hosts_size(); ++i) {
+    if (manifest.spec.hosts(i).name() == process.host) {
+      return manifest.where(concat("hosts[", i, "].address"));
+    }
+  }
+  return manifest.where("hosts");
+}
+
 // Whether a process could listen there now.
-Status check_port_free(const PlannedProcess& process) {
+Status check_port_free(const Manifest& manifest, const PlannedProcess& process) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   const std::string port = std::to_string(process.port);
   if (::getaddrinfo(process.address.c_str(), port.c_str(), &hints, &found) != 0) {
-    return error(Code::invalid_argument, concat("address \"", process.address, "\" of process \"",
-                                                process.name, "\" is not known here"));
+    return error(Code::invalid_argument,
+                 concat(where_host(manifest, process), "address \"", process.address,
+                        "\" of process \"", process.name,
+                        "\" is not known here, expected an IP address or a name that resolves"));
   }
   const Descriptor fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
@@ -68,15 +81,20 @@ Status check_port_free(const PlannedProcess& process) {
   ::freeaddrinfo(found);
   if (bound == 0) return {};
   errno = reason;
-  Error failed = system_error(concat("port ", process.port, " of process \"", process.name,
-                                     "\" cannot be used on ", process.address));
-  failed.hint = "choose another port in the manifest, or leave it out";
+  Error failed =
+      system_error(concat(reason == EADDRNOTAVAIL ? where_host(manifest, process)
+                                                  : manifest.where(process.field + ".port"),
+                          "port ", process.port, " of process \"", process.name,
+                          "\" cannot be used on ", process.address));
+  failed.hint = reason == EADDRNOTAVAIL
+                    ? "expected an address of this machine, or --host with another host's name"
+                    : "choose another port in the manifest, or leave it out";
   return failed;
 }
 
-Status check_ports(const LaunchPlan& plan) {
+Status check_ports(const Manifest& manifest, const LaunchPlan& plan) {
   for (const PlannedProcess& process : plan.processes) {
-    if (process.is_here) TROUPE_TRY(check_port_free(process));
+    if (process.is_here) TROUPE_TRY(check_port_free(manifest, process));
   }
   return {};
 }
@@ -85,18 +103,10 @@ Status check_ports(const LaunchPlan& plan) {
 Result<std::filesystem::path> provide_certificates(const Manifest& manifest, const LaunchPlan& plan,
                                                    const RunDirectory& folder) {
   std::vector<std::string> nodes = {"client"};
-  bool is_everything_here = true;
   for (const PlannedProcess& process : plan.processes) {
-    is_everything_here = is_everything_here && process.is_here;
     if (process.is_here) nodes.push_back(process.name);
   }
   const std::string& given = manifest.spec.security().certificates_path();
-  if (given.empty() && !is_everything_here) {
-    return error(Code::invalid_argument,
-                 manifest.where("security") +
-                     "several hosts need security.certificates_path, a folder with certificates "
-                     "of one authority");
-  }
   if (given.empty()) {
     TROUPE_TRY(make_certificates(folder.certificates(), plan.cluster, nodes));
     return folder.certificates();
@@ -120,14 +130,15 @@ Result<ClusterState> first_state(const Manifest& manifest, const LaunchPlan& pla
   state.manifest_digest = manifest.digest;
   state.host = plan.host;
   state.stop_timeout_ms = manifest.spec.limits().stop_timeout_ms();
+  for (const v1::Manifest::Host& host : manifest.spec.hosts()) {
+    HostState& known = state.hosts.emplace_back(HostState{host.name(), host.address(), {}});
+    for (const PlannedProcess& process : plan.processes) {
+      if (process.host == host.name()) known.processes.push_back(process.name);
+    }
+  }
   const PlannedProcess& directory = plan.processes.front();
   state.directory_host = directory.address;
   state.directory_port = directory.port;
-  if (!directory.is_here && directory.port == 0) {
-    return error(Code::invalid_argument,
-                 concat(manifest.where("roles"), "process \"", directory.name,
-                        "\" runs the directory on another host, expected a fixed port for it"));
-  }
   TROUPE_ASSIGN(const auto certificates, provide_certificates(manifest, plan, folder));
   state.certificates = certificates.string();
   return state;
@@ -209,7 +220,7 @@ Result<SupervisorOptions> prepare(const Manifest& manifest, LaunchPlan plan,
                                   const RunDirectory& folder, const UpOptions& options) {
   if (const auto old = folder.read_state(); old.ok()) kill_leftover(*old);
   TROUPE_TRY(folder.prepare());
-  TROUPE_TRY(check_ports(plan));
+  TROUPE_TRY(check_ports(manifest, plan));
   TROUPE_ASSIGN(ClusterState state, first_state(manifest, plan, folder));
   TROUPE_TRY(write_file(folder.manifest_file(), manifest.spec.SerializeAsString()));
   const auto& limits = manifest.spec.limits();
@@ -226,8 +237,9 @@ Result<SupervisorOptions> prepare(const Manifest& manifest, LaunchPlan plan,
 
 Result<UpReport> up(const UpOptions& options) {
   const int64_t start_us = now_us();
-  TROUPE_ASSIGN(const Manifest manifest, load_manifest(options.manifest));
-  TROUPE_ASSIGN(const LaunchPlan plan, make_plan(manifest, options.host));
+  TROUPE_ASSIGN(const Manifest manifest, load_manifest(options.manifest, options.host));
+  TROUPE_ASSIGN(LaunchPlan plan, make_plan(manifest, options.host));
+  TROUPE_TRY(check_memory(manifest, this_machine(), plan));
   TROUPE_ASSIGN(const RunDirectory folder, RunDirectory::make(plan.cluster));
   TROUPE_ASSIGN(Descriptor lock, folder.lock());
   auto supervisor = prepare(manifest, plan, folder, options);
@@ -239,6 +251,11 @@ Result<UpReport> up(const UpOptions& options) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe");
   Report report(Descriptor(ends[0]), options);
   supervisor->report = Descriptor(ends[1]);
+  if (const PlannedProcess& directory = plan.processes.front();
+      !directory.is_here && options.progress) {
+    options.progress(concat("joining the directory at ", directory.address, ":", directory.port,
+                            " on host ", directory.host));
+  }
   const HeldSignals signals;
   TROUPE_TRY(start_daemon(folder.log_file("supervisor"), {lock.get(), ends[1]},
                           [&] { return supervise(std::move(supervisor).value()); }));

@@ -73,17 +73,19 @@ class TreeBuilder : public YAML::EventHandler {
     if (!problem_) problem_ = Problem{position(mark), std::move(what)};
   }
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != 0) fail(mark, "an anchor (&name) is not allowed");
+    if (anchor != 0) fail(mark, "an anchor (&name) is not allowed, expected the value alone");
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (!tag.empty() && tag != "?" && tag != "!") fail(mark, "a tag (!name) is not allowed");
+    if (!tag.empty() && tag != "?" && tag != "!")
+      fail(mark, "a tag (!name) is not allowed, expected the value alone");
   }
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
             YamlNode::Kind kind) {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
     if (frames_.size() >= limits::manifest_depth) {
-      fail(mark, concat("nested deeper than ", limits::manifest_depth, " levels"));
+      fail(mark, concat("nested ", frames_.size() + 1, " levels deep, expected at most ",
+                        limits::manifest_depth));
     }
     if (problem_) return;
     frames_.push_back({YamlNode(kind, position(mark)), std::nullopt});
@@ -105,7 +107,8 @@ class TreeBuilder : public YAML::EventHandler {
 void TreeBuilder::add(YamlNode node) {
   if (problem_) return;
   if (++nodes_ > limits::manifest_nodes) {
-    problem_ = Problem{node.at, concat("more than ", limits::manifest_nodes, " values")};
+    problem_ = Problem{node.at, concat("value ", nodes_, " of the file, expected at most ",
+                                       limits::manifest_nodes)};
     return;
   }
   if (frames_.empty()) {
@@ -115,13 +118,15 @@ void TreeBuilder::add(YamlNode node) {
   Frame& frame = frames_.back();
   if (frame.node.kind == YamlNode::Kind::list) {
     if (frame.node.list.size() >= limits::manifest_list) {
-      problem_ = Problem{node.at, concat("a list of more than ", limits::manifest_list)};
+      problem_ = Problem{node.at, concat("entry ", frame.node.list.size() + 1,
+                                         " of a list, expected at most ", limits::manifest_list)};
       return;
     }
     frame.node.list.push_back(std::move(node));
   } else if (!frame.key) {
     if (node.kind != YamlNode::Kind::scalar) {
-      problem_ = Problem{node.at, "a field's name must be plain text, not " + describe(node)};
+      problem_ = Problem{
+          node.at, concat("found ", describe(node), " as a field's name, expected plain text")};
       return;
     }
     frame.key = std::move(node);
@@ -139,7 +144,7 @@ std::string sentence(const std::string& message) {
   if (message == "unknown token while scanning" || message == "invalid character") {
     return message + ", expected YAML";
   }
-  return "not YAML: " + message;
+  return concat("not YAML: ", message, ", expected YAML as in deploy/quickstart.yaml");
 }
 
 }  // namespace
@@ -174,11 +179,13 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name)
   if (text.size() > limits::manifest_bytes) {
     return refuse({}, concat(text.size(), " bytes, expected at most ", limits::manifest_bytes));
   }
+  TreeBuilder builder;
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    TreeBuilder builder;
-    if (!parser.HandleNextDocument(builder)) return refuse({}, "the file is empty");
+    if (!parser.HandleNextDocument(builder)) {
+      return refuse({}, "the file is empty, expected a manifest such as deploy/quickstart.yaml");
+    }
     if (builder.problem()) return refuse(builder.problem()->at, builder.problem()->what);
     YamlNode root = builder.take_root();
     TreeBuilder second;
@@ -187,10 +194,12 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file_name)
     }
     return root;
   } catch (const YAML::Exception& e) {
+    // What we refused before the parser stumbled says more: it gives up on deep nesting itself.
+    if (builder.problem()) return refuse(builder.problem()->at, builder.problem()->what);
     const Position at = e.mark.is_null() ? Position{} : position(e.mark);
     return refuse(at, sentence(e.msg));
   } catch (const std::exception& e) {
-    return refuse({}, std::string("not YAML: ") + e.what());
+    return refuse({}, sentence(e.what()));
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -68,13 +70,22 @@ Environment tcp_environment(std::string_view device) {
           {"UCX_TCP_RX_SEG_SIZE", std::to_string(limits::tcp_segment_bytes)}};
 }
 
-Result<std::string> device_of_address(const std::string& address) {
+namespace {
+
+struct DeviceAddress {
+  std::string device;
+  std::string address;
+  bool is_v4 = true;
+};
+
+/// All addresses of this host, each device's in the kernel's order.
+Result<std::vector<DeviceAddress>> device_addresses() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {
     return error(Code::internal, "the list of network devices could not be read");
   }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
-  std::string known;
+  std::vector<DeviceAddress> found;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr) continue;
     char text[INET6_ADDRSTRLEN] = "";
@@ -90,11 +101,49 @@ Result<std::string> device_of_address(const std::string& address) {
     } else {
       continue;
     }
-    if (address == text) return std::string(entry->ifa_name);
-    known += concat(known.empty() ? "" : ", ", text);
+    found.push_back({entry->ifa_name, text, family == AF_INET});
+  }
+  return found;
+}
+
+/// A host name as its first IPv4 address; everything else as it is.
+std::string resolved(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return address;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  sockaddr_in v4{};
+  std::memcpy(&v4, found->ai_addr, sizeof v4);
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> device_of_address(const std::string& address) {
+  TROUPE_ASSIGN(const std::vector<DeviceAddress> all, device_addresses());
+  const std::string wanted = resolved(address);
+  std::map<std::string, std::string> first;  // of each device, IPv4
+  std::string usable;
+  for (const DeviceAddress& entry : all) {
+    if (!entry.is_v4 || !first.try_emplace(entry.device, entry.address).second) continue;
+    usable += concat(usable.empty() ? "" : ", ", entry.address);
+  }
+  for (const DeviceAddress& entry : all) {
+    if (entry.address != wanted) continue;
+    if (entry.is_v4 && first[entry.device] == wanted) return entry.device;
+    return error(Code::unsupported,
+                 concat("blocks cannot travel at ", address,
+                        ": UCX listens on the first IPv4 "
+                        "address of a device, and ",
+                        address, " is another one of ", entry.device),
+                 concat("data_address: one of ", usable));
   }
   return error(Code::not_found, concat("no network device of this host has the address ", address),
-               concat("this host has ", known));
+               concat("this host has ", usable));
 }
 
 ScopedEnvironment::ScopedEnvironment(const Environment& variables) {

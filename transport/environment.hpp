@@ -37,8 +37,9 @@ Environment shared_memory_environment();
 /// Variables for the context that moves blocks over TCP on network device `device` (e.g. "lo").
 Environment tcp_environment(std::string_view device);
 
-/// The network device that carries `address` (IPv4 or IPv6 text). Errors: not_found with the
-/// addresses that this host has.
+/// The network device whose first IPv4 address is `address` (a number or a name). Errors: not_found
+/// with the addresses that this host has; unsupported for another address of a device or an IPv6
+/// one, as UCX listens on a device's first IPv4 address whatever was meant.
 Result<std::string> device_of_address(const std::string& address);
 
 /// Sets variables and puts the former values back when it goes. Not thread-safe by nature

@@ -45,6 +45,27 @@ TEST_CASE("nodes join, renew and are told who is there, in order of their names"
   CHECK(directory.join(changed, 2)->version() == version + 1);
 }
 
+TEST_CASE("another manifest is refused with both digests; a guest without one replaces nobody") {
+  DirectoryState directory("c", "digest");
+  v1::Join other = join_of("a", 1);
+  other.set_manifest_digest("another");
+  const auto refused = directory.join(other, 0);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::failed_precondition);
+  CHECK(refused.error().what.find("its digest is another, the cluster's is digest") !=
+        std::string::npos);
+  REQUIRE(directory.join(join_of("a", 1), 0).ok());
+  v1::Join guest = join_of("guest", 5);
+  guest.clear_manifest_digest();
+  REQUIRE(directory.join(guest, 0).ok());
+  REQUIRE(directory.join(guest, 1).ok());
+  guest.mutable_node()->set_name("a");
+  CHECK(directory.join(guest, 2).error().code == Code::unavailable);
+  CHECK(incarnation_of(directory.members(), "a") == 1);
+  // Once the member is gone, the name is free.
+  CHECK(directory.join(guest, limits::lease_us + 3).ok());
+}
+
 TEST_CASE("a node that does not renew is gone when its lease ends, not before") {
   DirectoryState directory("c", "digest");
   REQUIRE(directory.join(join_of("a", 1), 0).ok());

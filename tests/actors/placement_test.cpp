@@ -269,11 +269,16 @@ TEST_CASE("the explanation names the choice, its parts and why others were refus
   hold(placement, "d0", 200, asked, 3);
   asked.exclude = {201};
   const std::string text = explain(must(placement.place(asked, 0)));
-  CHECK(text.find("decode on d0, prefill on p0, predicted ") == 0);
-  CHECK(text.find("* prefill p0: score ") != std::string::npos);
-  CHECK(text.find("* decode d0: score ") != std::string::npos);
-  CHECK(text.find("holds 3 blocks (device 3, host 0, disk 0)") != std::string::npos);
-  CHECK(text.find("  decode d1: refused, the request excludes") != std::string::npos);
+  INFO(text);
+  CHECK(text.find("decode on d0, prefill on p0; first token predicted after ") == 0);
+  CHECK(
+      text.find("* prefill on p0: chosen: the only one possible\n    0 of 10 prompt blocks cached; "
+                "cost ") != std::string::npos);
+  CHECK(text.find(
+            "* decode on d0: chosen: the only one possible\n    3 of 10 prompt blocks cached (3 "
+            "on the device); cost ") != std::string::npos);
+  CHECK(text.find("  decode on d1: not possible: the request excludes") != std::string::npos);
+  CHECK(text.find("\nqueue: work that comes first") != std::string::npos);
 }
 
 TEST_CASE("nonsense is refused with a reason") {

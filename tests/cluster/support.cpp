@@ -60,12 +60,14 @@ TestCluster::~TestCluster() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::unique_ptr<Program> TestCluster::start(const std::vector<std::string>& arguments) {
+std::unique_ptr<Program> TestCluster::start(const std::vector<std::string>& arguments,
+                                            const std::filesystem::path& input) {
   std::vector<std::string> words = {binary()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Program::Environment environment = setup_.environment;
   environment.emplace_back("TROUPE_RUN_DIR", (path_ / "run").string());
-  return std::make_unique<Program>(words, environment, path_ / ("out-" + std::to_string(++runs_)));
+  return std::make_unique<Program>(words, environment, path_ / ("out-" + std::to_string(++runs_)),
+                                   input);
 }
 
 Finished TestCluster::run(const std::vector<std::string>& arguments, int64_t timeout_ms) {

@@ -29,6 +29,28 @@ TEST_CASE("a cluster's certificates are made, verify, and are not overwritten") 
   CHECK(verify_certificate(folder.path(), "head").ok());
 }
 
+TEST_CASE("a bundle for another host has no key of the authority") {
+  const TemporaryFolder folder;
+  const std::string longest(63, 'c');
+  REQUIRE(make_authority(folder.path(), longest).ok());
+  CHECK(*authority_cluster(folder.path()) == longest);
+  const std::filesystem::path out = folder.path() / "out";
+  std::filesystem::create_directory(out);
+  REQUIRE(make_certificate(folder.path(), "work", out).ok());
+  REQUIRE(make_certificate(folder.path(), "client", out).ok());
+  CHECK(verify_certificate(out, "work").ok());
+  CHECK(verify_certificate(out, "client").ok());
+  CHECK_FALSE(std::filesystem::exists(out / "ca-key.pem"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "work.pem"));
+  const TemporaryFolder other;
+  REQUIRE(make_authority(other.path(), "c").ok());
+  CHECK(make_certificate(other.path(), "more", out).error().what.find("is another authority") !=
+        std::string::npos);
+  std::filesystem::copy_file(out / "work.pem", folder.path() / "out" / "ca.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  CHECK(authority_cluster(out).error().what.find("was not made by troupe") != std::string::npos);
+}
+
 TEST_CASE("wrong certificates are refused") {
   const TemporaryFolder ours;
   const TemporaryFolder theirs;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/concat.hpp"
 #include "launch/node.hpp"
 #include "tests/launch/fake_cluster.hpp"
 
@@ -82,6 +83,14 @@ TEST_CASE("a process that dies comes back as a new incarnation at the same port"
   CHECK(after.last_exit == "signal 9 (Killed)");
   CHECK(cluster.process("head").incarnation == 1);
   CHECK(cluster.leaders() == 3);
+  const std::string log = cluster.read(cluster.run_dir() / "logs" / "supervisor.log");
+  for (const char* line : {"supervising 3 processes of cluster fake on host local",
+                           "starting decode (pid ", "decode joined as incarnation 1",
+                           "decode died (signal 9 (Killed)), starting it again in 100 ms",
+                           ", incarnation 2)", "decode joined as incarnation 2"}) {
+    INFO(log);
+    CHECK_MESSAGE(log.find(line) != std::string::npos, std::string(line));
+  }
   const auto stopped = down("fake");
   CHECK(stopped.ok());
   CHECK(cluster.running() == 0);
@@ -115,6 +124,49 @@ TEST_CASE("a process that cannot start: three attempts, then its last words") {
                                  "weights for prefill\nno weights for prefill\n") == 0);
   CHECK(cluster.running() == 0);
   CHECK(running_clusters()->empty());
+}
+
+TEST_CASE("a process that refuses to start is not tried again") {
+  const FakeCluster cluster("[ $name = prefill ] || { " + good_script +
+                            "; }\necho \"no such weights\" >&2; exit 2");
+  const auto report = up(cluster.options());
+  REQUIRE_FALSE(report.ok());
+  CHECK(report.error().what.find("process \"prefill\" did not become ready in 1 attempt (exit "
+                                 "status 2); the end of its log:\nno such weights\n") == 0);
+  CHECK(cluster.running() == 0);
+}
+
+TEST_CASE("the directory is stopped last") {
+  const std::string slow =
+      good_script.substr(0, good_script.find("trap")) +
+      "trap 'date +%s%N >$run_dir/../$name.told; [ $name = head ] || sleep 0.3; "
+      "date +%s%N >$run_dir/../$name.over; exit 0' TERM\n"
+      "while :; do sleep 0.05; done";
+  const FakeCluster cluster(slow);
+  must_start(cluster);
+  const auto stopped = down();
+  REQUIRE(stopped.ok());
+  CHECK(stopped->leftover.empty());
+  const auto time_of = [&](const std::string& name) {
+    const std::string text = cluster.read(cluster.run_dir().parent_path() / name);
+    REQUIRE_FALSE(text.empty());
+    return std::stoll(text);
+  };
+  for (const char* worker : {"prefill.over", "decode.over"}) {
+    CHECK(time_of(worker) <= time_of("head.told"));
+  }
+}
+
+TEST_CASE("KV memory that this machine cannot have starts nothing") {
+  const FakeCluster cluster(good_script, "",
+                            "}\n  - {name: more, run: [decode], kv_memory: 4096TiB");
+  const auto report = up(cluster.options());
+  REQUIRE_FALSE(report.ok());
+  CHECK(report.error().code == Code::exhausted);
+  CHECK(report.error().what.find("manifest.yaml:6:33: roles[1].kv_memory: the workers of host") !=
+        std::string::npos);
+  CHECK(report.error().what.find("this machine has ") != std::string::npos);
+  CHECK_FALSE(fs::exists(cluster.run_dir()));
 }
 
 TEST_CASE("a process that says nothing, or nonsense, or does not exist") {
@@ -160,7 +212,11 @@ TEST_CASE("a supervisor that is killed takes its processes along; down and up ti
   const UpReport first = must_start(cluster);
   REQUIRE(signal_process(first.state.supervisor, SIGKILL, false));
   CHECK(eventually([&] { return cluster.running() == 0; }));
-  CHECK(status("fake")->is_stale);
+  const auto stale = status("fake");
+  REQUIRE(stale.ok());
+  CHECK(stale->is_stale);
+  for (const ProcessState& process : stale->processes) CHECK(process.health == Health::dead);
+  CHECK(to_table(*stale).find("ready") == std::string::npos);
   SUBCASE("down") {
     const auto stopped = down();
     REQUIRE(stopped.ok());
@@ -222,9 +278,9 @@ TEST_CASE("a port that is taken") {
   const FakeCluster cluster(good_script, "", ", port: " + port);
   const auto report = up(cluster.options());
   REQUIRE_FALSE(report.ok());
-  CHECK(report.error().what == "port " + port +
-                                   " of process \"head\" cannot be used on 127.0.0.1: Address "
-                                   "already in use");
+  CHECK(report.error().what ==
+        concat((cluster.path() / "manifest.yaml").string(), ":5:51: port ", port,
+               " of process \"head\" cannot be used on 127.0.0.1: Address already in use"));
   ::close(fd);
   CHECK(up(cluster.options()).ok());
   CHECK(cluster.process("head").port == ntohs(address.sin_port));

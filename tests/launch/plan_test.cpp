@@ -66,30 +66,31 @@ TEST_CASE("a cast must be complete and built") {
         "x.yaml:4:1: no process runs \"directory\", expected exactly one");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode]}, "
                 "{name: b, run: [directory]}]") ==
-        "x.yaml:4:1: 2 processes run \"directory\", expected exactly one");
+        "x.yaml:4:61: 2 processes run \"directory\", expected exactly one");
   CHECK(failure("roles: [{name: a, run: [directory, router, front]}]") ==
         "x.yaml:4:1: no process runs \"decode\", expected at least one");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode, gateway]}]") ==
-        "x.yaml:4:59: role \"gateway\" of process \"a\" is not built yet (directory, router, "
-        "front, prefill, decode and draft are)");
+        "x.yaml:4:59: role \"gateway\" of process \"a\" is not built yet, expected directory, "
+        "router, front, prefill, decode or draft");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode], device: gpu}]")
             .find("no GPU backend") != std::string::npos);
   CHECK(failure("roles: [{name: client, run: [directory, router, front, decode]}]")
             .find("reserved") != std::string::npos);
   CHECK(failure("roles: [{name: a-1, run: [directory, router, front, decode]}, "
                 "{name: a, run: [decode], count: 2}]")
-            .find("comes from a count") != std::string::npos);
+            .find("of this count has the name of one of roles[0]") != std::string::npos);
 }
 
 TEST_CASE("several hosts: one is planned for") {
   const std::string text =
       "hosts: [{name: one, address: 10.0.0.1}, {name: two, address: 10.0.0.2}]\n"
       "roles:\n"
-      "  - {name: head, host: one, run: [directory, router, front]}\n"
-      "  - {name: work, host: two, run: [prefill, decode]}\n";
+      "  - {name: head, host: one, run: [directory, router, front], port: 7000}\n"
+      "  - {name: work, host: two, run: [prefill, decode]}\n"
+      "security: {certificates_path: certs}\n";
   CHECK(failure(text).find("several hosts") != std::string::npos);
   CHECK(failure(text, "tow") ==
-        "the manifest has no host \"tow\", expected one or two, did you mean \"two\"?");
+        "x.yaml:4:1: there is no host \"tow\", expected one or two, did you mean \"two\"?");
   const auto plan = plan_of(text, "two");
   REQUIRE(plan.ok());
   CHECK_FALSE(plan->find("head")->is_here);

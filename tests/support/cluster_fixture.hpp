@@ -55,7 +55,8 @@ class TestCluster {
   void down();
 
   /// The troupe binary with these arguments, in this cluster's run directory.
-  std::unique_ptr<Program> start(const std::vector<std::string>& arguments);
+  std::unique_ptr<Program> start(const std::vector<std::string>& arguments,
+                                 const std::filesystem::path& input = "/dev/null");
   Finished run(const std::vector<std::string>& arguments, int64_t timeout_ms = 60'000);
   /// Runs with --json added; checks that stdout is exactly one JSON object.
   Json json(std::vector<std::string> arguments, int expected_exit = 0);
@@ -63,6 +64,7 @@ class TestCluster {
 
   [[nodiscard]] std::unique_ptr<actors::Client> client();
   [[nodiscard]] pid_t pid(const std::string& process);
+  [[nodiscard]] pid_t supervisor() const { return state()["supervisor_pid"].get<pid_t>(); }
   [[nodiscard]] uint64_t incarnation(const std::string& process);
   /// kill -9, at once.
   void kill(const std::string& process);

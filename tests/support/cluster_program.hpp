@@ -49,9 +49,9 @@ class Program {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  /// Output goes to files `out` and `out`.err; standard input is empty.
+  /// Output goes to files `out` and `out`.err; standard input is the file `input`.
   Program(const std::vector<std::string>& words, const Environment& environment,
-          const std::filesystem::path& out)
+          const std::filesystem::path& out, const std::filesystem::path& input = "/dev/null")
       : out_(out), err_(out.string() + ".err") {
     // All memory is made before the fork: other threads may hold the allocator's locks.
     std::vector<char*> arguments;
@@ -69,7 +69,7 @@ class Program {
     std::vector<char*> variables;
     for (std::string& text : settings) variables.push_back(text.data());
     variables.push_back(nullptr);
-    const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int in = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
     const int to = ::open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const int err = ::open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     pid_ = ::fork();

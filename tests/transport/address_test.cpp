@@ -142,6 +142,9 @@ TEST_CASE("a scoped environment puts everything back") {
   CHECK(std::getenv("TROUPE_TEST_A") == std::string("before"));
   CHECK(std::getenv("TROUPE_TEST_B") == nullptr);
   CHECK(*device_of_address("127.0.0.1") == "lo");
-  CHECK(!device_of_address("not an address").ok());
+  CHECK(*device_of_address("localhost") == "lo");
+  CHECK(device_of_address("not an address").error().code == Code::not_found);
+  CHECK(device_of_address("127.0.0.2").error().message().find("this host has 127.0.0.1") !=
+        std::string::npos);
   CHECK(missing_environment().empty());
 }

@@ -1,0 +1,236 @@
+// A cluster over two hosts: network namespaces with a cable between them, UCX over TCP.
+#include <cstdio>
+#include <set>
+#include <sstream>
+
+#include "base/concat.hpp"
+#include "tests/support/cluster_fixture.hpp"
+#include "tests/support/folders.hpp"
+
+namespace troupe::testing {
+namespace {
+
+const std::string address_one = "10.231.7.1";
+const std::string address_two = "10.231.7.2";
+constexpr const char* head_address = "10.231.7.1:7000";
+
+/// Two network namespaces, one and two, that see each other and nothing else.
+class TwoHosts {
+ public:
+  TwoHosts()
+      : one_(concat("troupe-", ::getpid(), "-1")), two_(concat("troupe-", ::getpid(), "-2")) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-hosts-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+    works_ = ip({"netns", "add", one_}) && ip({"netns", "add", two_}) &&
+             ip({"link", "add", "troupe0", "netns", one_, "type", "veth", "peer", "name", "troupe0",
+                 "netns", two_}) &&
+             join(one_, address_one) && join(two_, address_two);
+    make_tiny_llama((path_ / "tiny.gguf").string(), cluster_model());
+    write_manifest("manifest.yaml");
+  }
+  ~TwoHosts() {
+    // A failed test leaves clusters behind; a good one left none, and then there is nothing to
+    // stop.
+    for (int host : {1, 2}) {
+      if (works_) run(host, {"down"});
+    }
+    for (const std::string& host : {one_, two_}) ip({"netns", "del", host});
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TwoHosts(const TwoHosts&) = delete;
+  TwoHosts& operator=(const TwoHosts&) = delete;
+
+  [[nodiscard]] bool works() const { return works_; }
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+  void write_manifest(const std::string& name, const std::string& more = {}) const {
+    std::ofstream(path_ / name)
+        << "version: 1\nname: test\nmodels: [{name: m, path: " << file("tiny.gguf") << "}]\n"
+        << "hosts:\n  - {name: one, address: " << address_one
+        << "}\n  - {name: two, address: " << address_two << "}\nroles:\n"
+        << "  - {name: head, host: one, run: [directory, router, front], port: 7000}\n"
+        << "  - {name: prefill, host: one, run: [prefill], kv_memory: 32MiB}\n"
+        << "  - {name: decode, host: two, run: [decode], kv_memory: 32MiB}\n"
+        << "transport: {shared_memory: false}\nlimits: {start_timeout: 20s}\n"
+        << "security: {certificates_path: " << file("certs") << "}\n"
+        << more;
+  }
+
+  /// A program in the network of host 1 or 2, with a run directory of its own.
+  std::unique_ptr<Program> start(int host, std::vector<std::string> words) {
+    const std::string run = file(concat("run-", host));
+    words.insert(words.begin(), {"/usr/bin/env", "ip", "netns", "exec", host == 1 ? one_ : two_});
+    return std::make_unique<Program>(words, Program::Environment{{"TROUPE_RUN_DIR", run}},
+                                     path_ / concat("out-", ++runs_));
+  }
+  std::unique_ptr<Program> troupe(int host, std::vector<std::string> words) {
+    words.insert(words.begin(), binary_folder() + "/troupe");
+    return start(host, std::move(words));
+  }
+  Finished run(int host, const std::vector<std::string>& words) {
+    return troupe(host, words)->wait(90'000);
+  }
+  Finished must(int host, const std::vector<std::string>& words) {
+    const Finished finished = run(host, words);
+    INFO("arguments: ", Json(words).dump());
+    INFO("stdout: ", finished.out, "\nstderr: ", finished.err);
+    REQUIRE(finished.exit_code == 0);
+    return finished;
+  }
+  Json json(int host, std::vector<std::string> words) {
+    words.emplace_back("--json");
+    return Json::parse(must(host, words).out);
+  }
+  /// The addresses on which anything listens there, as the kernel writes them.
+  std::set<std::string> listeners(int host) {
+    std::set<std::string> found;
+    std::istringstream text(
+        start(host, {"cat", "/proc/net/tcp", "/proc/net/tcp6"})->wait(5'000).out);
+    for (std::string line; std::getline(text, line);) {
+      std::istringstream fields(line);
+      std::string number, local, remote, state;
+      fields >> number >> local >> remote >> state;
+      if (state == "0A") found.insert(local.substr(0, local.find(':')));
+    }
+    return found;
+  }
+
+ private:
+  bool ip(std::vector<std::string> words) {
+    words.insert(words.begin(), {"/usr/bin/env", "ip"});
+    const Finished finished = Program(words, {}, path_ / "ip").wait(5'000);
+    if (finished.exit_code != 0 && why_not_.empty()) why_not_ = finished.err;
+    return finished.exit_code == 0;
+  }
+  bool join(const std::string& host, const std::string& address) {
+    return ip({"-n", host, "addr", "add", address + "/24", "dev", "troupe0"}) &&
+           ip({"-n", host, "link", "set", "troupe0", "up"}) &&
+           ip({"-n", host, "link", "set", "lo", "up"});
+  }
+
+  std::string one_, two_, why_not_;
+  std::filesystem::path path_;
+  bool works_ = false;
+  int runs_ = 0;
+};
+
+std::string health_of(const Json& status, const std::string& host) {
+  for (const Json& entry : status["hosts"]) {
+    if (entry["name"] == host) return entry["health"];
+  }
+  return "not listed";
+}
+
+/// What the kernel writes for an IPv4 address: its bytes in memory order, as one number.
+std::string in_kernel_form(const std::string& address) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  std::sscanf(address.c_str(), "%u.%u.%u.%u", &a, &b, &c, &d);
+  char text[9];
+  std::snprintf(text, sizeof text, "%02X%02X%02X%02X", d, c, b, a);
+  return text;
+}
+
+const std::string prompt =
+    "Tell me about a bear who lived in a forest and wanted to find the best honey of the land, and "
+    "walked day after day across hills, rivers and valleys to find it. Say what he met on his way, "
+    "how it ended for him and what his friends in the forest said when he came home in the autumn.";
+
+void check_answers(TwoHosts& hosts) {
+  const std::vector<std::string> asked = {"generate", prompt, "--max-tokens",  "24",
+                                          "--seed",   "11",   "--temperature", "1"};
+  const Json got = hosts.json(2, asked);
+  CHECK(got["transport"] == "tcp");
+  CHECK(got["blocks_moved"].get<int>() > 0);
+  CHECK(got["prefill_worker"] == "prefill");
+  std::vector<std::string> embedded = asked;
+  embedded.insert(embedded.end(), {"--model", hosts.file("tiny.gguf")});
+  const Json alone = hosts.json(1, embedded);
+  for (const char* field : {"text", "token_ids", "logprobs"}) {
+    CHECK(got[field].dump() == alone[field].dump());
+  }
+}
+
+void check_guest(TwoHosts& hosts) {
+  const auto join = [&](const std::string& certificates) {
+    return hosts.troupe(
+        2, {"node", "--join", head_address, "--name", "guest", "--certs", hosts.file(certificates),
+            "--role", "decode", "--model", hosts.file("tiny.gguf"), "--kv-memory", "32MiB",
+            "--address", address_two, "--no-shared-memory", "--threads", "1"});
+  };
+  const auto is_there = [&] {
+    const Json status = hosts.json(1, {"status"});
+    return status["joined"].size() == 1 && status["joined"][0]["name"] == "guest" &&
+           status["workers"].size() == 3;
+  };
+  {
+    INFO("a certificate of another authority opens nothing");
+    hosts.must(1, {"certs", "init", hosts.file("rogue"), "test"});
+    hosts.must(1, {"certs", "issue", hosts.file("rogue"), "guest"});
+    const auto rogue = join("rogue");
+    CHECK_FALSE(eventually(is_there, 3'000));
+    CHECK(rogue->err().find("is ready") == std::string::npos);
+  }
+  hosts.must(1, {"certs", "issue", hosts.file("certs"), "guest"});
+  const auto guest = join("certs");
+  const bool joined = eventually(is_there, 20'000);
+  INFO("guest: ", guest->err());
+  CHECK(joined);
+  CHECK(hosts.listeners(2) == std::set<std::string>{in_kernel_form(address_two)});
+  guest->send(SIGTERM);
+  CHECK(guest->wait(10'000).exit_code == 0);
+  CHECK(eventually([&] { return hosts.json(1, {"status"})["joined"].empty(); }, 10'000));
+}
+
+TEST_CASE("hosts: a cluster over two hosts, what is missing, who may join") {
+  TwoHosts hosts;
+  if (!hosts.works()) {
+    MESSAGE("SKIPPED: no network namespaces here: " << hosts.why_not());
+    return;
+  }
+  const std::string manifest = hosts.file("manifest.yaml");
+  hosts.must(1, {"certs", "init", hosts.file("certs"), "test"});
+  hosts.must(1, {"certs", "issue", hosts.file("certs"), "--manifest", manifest});
+  CHECK(hosts.run(1, {"up", manifest}).err.find("expected --host with one or two") !=
+        std::string::npos);
+  CHECK(hosts.run(1, {"up", manifest, "--host", "two"}).err.find("address of this machine") !=
+        std::string::npos);
+
+  hosts.must(1, {"up", manifest, "--host", "one"});
+  const Json alone = hosts.json(1, {"status"});
+  CHECK(health_of(alone, "one") == "ready");
+  CHECK(health_of(alone, "two") == "missing");
+  CHECK(hosts.must(1, {"status"}).out.find("missing: no decode") != std::string::npos);
+
+  hosts.write_manifest("other.yaml", "# not the same\n");
+  const Finished refused = hosts.run(2, {"up", hosts.file("other.yaml"), "--host", "two"});
+  INFO("refused: ", refused.err);
+  CHECK(refused.exit_code != 0);
+  CHECK(refused.err.find("was started from another manifest: its digest is ") != std::string::npos);
+  CHECK(refused.err.find(concat("the cluster's is ",
+                                hosts.json(1, {"status"})["manifest_digest"].get<std::string>())) !=
+        std::string::npos);
+
+  hosts.must(2, {"up", manifest, "--host", "two"});
+  for (int host : {1, 2}) {
+    const Json status = hosts.json(host, {"status"});
+    CHECK(health_of(status, "one") == "ready");
+    CHECK(health_of(status, "two") == "ready");
+    CHECK(status["workers"].size() == 2);
+  }
+  CHECK(hosts.listeners(1) == std::set<std::string>{in_kernel_form(address_one)});
+  CHECK(hosts.listeners(2) == std::set<std::string>{in_kernel_form(address_two)});
+  check_answers(hosts);
+  check_guest(hosts);
+
+  hosts.must(2, {"down"});
+  CHECK(
+      eventually([&] { return health_of(hosts.json(1, {"status"}), "two") == "missing"; }, 10'000));
+  hosts.must(1, {"down"});
+  CHECK(hosts.listeners(1).empty());
+  CHECK(hosts.listeners(2).empty());
+}
+
+}  // namespace
+}  // namespace troupe::testing

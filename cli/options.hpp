@@ -60,6 +60,9 @@ struct Connection {
 /// Errors: not_found (no cluster runs: says how to start one), what the model is refused for.
 Result<Connection> connect(const ClusterOptions& options);
 
+/// How to reach a running cluster; empty name: the only one. Errors: not_found, unavailable.
+Result<actors::ClientOptions> client_options(const std::string& cluster);
+
 /// Worker options from the flags. Errors: a name that is not one of the choices.
 Result<actors::WorkerOptions> worker_options(const ClusterOptions& options);
 

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   add_down(app, chosen);
   add_plan(app, chosen);
   add_status(app, chosen);
+  add_monitor(app, chosen);
   add_generate(app, chosen);
   add_chat(app, chosen);
   add_serve(app, chosen);

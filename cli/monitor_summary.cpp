@@ -14,11 +14,11 @@ double sum(const MonitorModel& model, v1::Metric metric) {
 
 std::string percentiles(const MonitorModel& model, v1::Distribution distribution) {
   const actors::Histogram recent = model.recent(distribution);
-  if (recent.count() == 0) return "p50 -  p90 -  p99 -";
+  if (recent.count() == 0) return "- / - / -";
   const auto at = [&](double q) {
     return short_duration(static_cast<int64_t>(recent.percentile_us(q)));
   };
-  return concat("p50 ", at(0.5), "  p90 ", at(0.9), "  p99 ", at(0.99));
+  return concat(at(0.5), " / ", at(0.9), " / ", at(0.99));
 }
 
 ScreenLine cluster_line(const MonitorModel& model) {
@@ -46,7 +46,7 @@ ScreenLine speed_line(const MonitorModel& model) {
 }
 
 ScreenLine latency_line(const MonitorModel& model) {
-  return {{concat("TTFT      ", percentiles(model, v1::DISTRIBUTION_TTFT), "   ITL ",
+  return {{concat("TTFT p50/p90/p99 ", percentiles(model, v1::DISTRIBUTION_TTFT), "   ITL ",
                   percentiles(model, v1::DISTRIBUTION_ITL))}};
 }
 

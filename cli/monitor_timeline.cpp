@@ -73,11 +73,11 @@ std::string title_of(const MonitoredRequest& request, int64_t wall_us) {
   if (told.failure_code() != 0) {
     title += concat(" (", name(static_cast<Code>(told.failure_code())), ")");
   }
-  title += concat("  began ", time_of_day(request.begin_us()));
   if (const auto ttft = request.ttft_us()) title += concat("  first token ", short_duration(*ttft));
   const int64_t end = request.is_over() ? request.end_us() : wall_us;
   title += concat("  ", request.is_over() ? "whole " : "so far ",
                   short_duration(end - request.begin_us()));
+  title += concat("  began ", time_of_day(request.begin_us()));
   if (told.attempt() > 1) title += concat("  attempt ", told.attempt());
   if (told.prompt_hash() != 0) title += concat("  hash ", short_id(told.prompt_hash(), 16));
   return title;

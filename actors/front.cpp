@@ -6,14 +6,34 @@
 namespace troupe::actors {
 namespace {
 
+void count_prepared(FrontState& state, const v1::PreparedRequest& prepared, TimeUs began_us) {
+  Metrics& metrics = *state.metrics;
+  if (schemas::failed(prepared.failure())) {
+    metrics.add(v1::METRIC_REFUSED_REQUESTS);
+    return;
+  }
+  const TimeUs now = now_us();
+  metrics.add(v1::METRIC_PREPARED_REQUESTS);
+  metrics.add(v1::METRIC_PREPARED_TOKENS, static_cast<uint64_t>(prepared.prompt_size()));
+  metrics.observe(v1::DISTRIBUTION_PREPARE, now - began_us);
+  metrics.change_request(prepared.request_id(), [&](v1::RequestTimeline& told) {
+    told.set_prompt_hash(prompt_hash(prepared, state.hash_salt));
+    told.set_prompt_tokens(static_cast<uint32_t>(prepared.prompt_size()));
+    reach(told, v1::STAGE_RECEIVED, began_us);
+    reach(told, v1::STAGE_PREPARED, now);
+  });
+}
+
 void answer(FrontActor::stateful_pointer<FrontState> self, const caf::strong_actor_ptr& client,
             const v1::PrepareRequest& request) {
+  const TimeUs began_us = now_us();
   v1::PreparedRequest prepared = self->state.preparer->prepare(request, random_u64());
   if (!schemas::failed(prepared.failure()) && prepared.root().empty()) {
     // Blocks are named after the workers' numerics.
     *prepared.mutable_failure() =
         schemas::to_wire(error(Code::unavailable, "no worker has joined yet"));
   }
+  count_prepared(self->state, prepared, began_us);
   send_parts(self, caf::actor_cast<PartSink>(client), v1::PART_PREPARED,
              prepared.SerializeAsString(), [](Status status) {
                if (!status)
@@ -24,8 +44,10 @@ void answer(FrontActor::stateful_pointer<FrontState> self, const caf::strong_act
 }  // namespace
 
 FrontActor::behavior_type front(FrontActor::stateful_pointer<FrontState> self,
-                                std::shared_ptr<Preparer> preparer) {
+                                std::shared_ptr<Preparer> preparer,
+                                std::shared_ptr<Metrics> metrics) {
   self->state.preparer = std::move(preparer);
+  self->state.metrics = std::move(metrics);
   return {
       [self](const v1::Part& part) {
         self->state.parts.expire(now_us());

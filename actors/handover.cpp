@@ -130,6 +130,7 @@ void Handovers::on_read(uint64_t id, uint32_t block_index,
     session->summary.read_us += result->duration_us;
     session->summary.transport = transport::name(result->path);
     session->summary.handover_us = now - session->first_announce_us;
+    session->summary.last_read_us = now;
   }
   const Status status = result ? Status() : Status(result.error());
   apply(*session, session->session.on_read_done(block_index, status, now));

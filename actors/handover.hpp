@@ -40,6 +40,7 @@ struct HandoverSummary {
   std::string transport;
   TimeUs read_us = 0;            ///< sum over the reads
   TimeUs handover_us = 0;        ///< from the first announcement to the last block
+  TimeUs last_read_us = 0;       ///< when that block was here; 0: none came
   std::optional<Error> failure;  ///< some blocks did not come; they are computed here
 };
 

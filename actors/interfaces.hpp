@@ -67,6 +67,16 @@ using DraftActor = caf::typed_actor<caf::replies_to<v1::Propose>::with<v1::Propo
 /// One GPU or one CPU: runs plans one after the other.
 using DeviceActor = caf::typed_actor<caf::replies_to<StepTask>::with<StepDone>>;
 
+/// Tells subscribers what a process measures of itself, and who watches.
+using MetricsActor = caf::typed_actor<
+    caf::replies_to<v1::Subscribe, caf::strong_actor_ptr>::with<v1::SubscribeReply>,
+    caf::reacts_to<v1::MetricsAck>, caf::reacts_to<caf::tick_atom>>;
+using MetricsSink = caf::typed_actor<caf::reacts_to<v1::MetricsUpdate>>;
+
+/// Watches every node of a cluster.
+using MonitorActor =
+    caf::typed_actor<caf::reacts_to<v1::MetricsUpdate>, caf::reacts_to<caf::tick_atom>>;
+
 /// Owns an application's requests and their resume points.
 using ClientActor =
     caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Deltas>,

@@ -10,6 +10,7 @@
 #include "actors/draft.hpp"
 #include "actors/front.hpp"
 #include "actors/limits.hpp"
+#include "actors/metrics_actor.hpp"
 #include "actors/node_impl.hpp"
 #include "actors/router.hpp"
 #include "actors/tls_guard.hpp"
@@ -48,6 +49,8 @@ bool Node::Impl::has(const char* role) const {
 
 Status Node::Impl::start_roles() {
   auto& system = runtime->system();
+  // Every process has it, and no manifest names it.
+  add_role("metrics", system.spawn(metrics_actor, metrics, runtime->incarnation()));
   if (has("directory")) {
     directory_state = std::make_shared<DirectoryState>(options.cluster, options.manifest_digest,
                                                        options.limits.lease_ms * 1000);
@@ -57,14 +60,14 @@ Status Node::Impl::start_roles() {
   if (has("router")) {
     PlacementOptions placement;
     placement.prefill_blocks_min = options.prefill_blocks_min;
-    add_role("router", system.spawn(router, placement));
+    add_role("router", system.spawn(router, placement, metrics));
   }
   if (has("front")) {
     auto made =
         Preparer::make(*model, options.worker.context_max, options.model_name,
                        {options.limits.output_tokens_max, options.limits.request_timeout_ms});
     if (!made) return made.error();
-    auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)));
+    auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)), metrics);
     add_role("front", handle);
     state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
   }

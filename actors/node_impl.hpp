@@ -8,6 +8,7 @@
 
 #include "actors/directory_state.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/metrics.hpp"
 #include "actors/node.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/worker.hpp"
@@ -30,6 +31,7 @@ struct Node::Impl {
   std::string fingerprint;
   v1::DeviceProfile profile;
 
+  std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
   std::shared_ptr<NodeState> state;
   std::unique_ptr<Runtime> runtime;
   NodeActor node_handle;

@@ -24,6 +24,7 @@ TransportPorts ports_of(std::shared_ptr<transport::Transport> transport,
   ports.cancel_session = [transport](uint64_t session) { transport->cancel_session(session); };
   ports.grant = [transport](uint64_t session, kv::PageId page) { transport->grant(session, page); };
   ports.revoke = [transport](uint64_t session) { transport->revoke(session); };
+  ports.stats = [transport] { return transport->stats(); };
   return ports;
 }
 
@@ -98,6 +99,7 @@ Status Node::Impl::start_worker() {
   setup.events = events;
   setup.index = index;
   setup.engine = engine;
+  setup.metrics = metrics;
   if (!model->tokenizer.tokens.empty()) {
     TROUPE_ASSIGN(setup.tokenizer, text::Tokenizer::make(model->tokenizer));
   }

@@ -149,4 +149,21 @@ void Preparer::name_blocks(v1::PreparedRequest& prepared) const {
   prepared.set_tokens_per_block(tokens_per_block_);
 }
 
+uint64_t prompt_hash(const v1::PreparedRequest& prepared, uint64_t salt) {
+  Sha256 hash;
+  hash.update_u64(salt);
+  // The last name stands for all full blocks.
+  const size_t named = prepared.names().size() / sizeof(kv::BlockName);
+  if (named > 0) {
+    hash.update(std::string_view(prepared.names()).substr((named - 1) * sizeof(kv::BlockName)));
+  }
+  for (size_t i = named * prepared.tokens_per_block(); i < size_t(prepared.prompt_size()); ++i) {
+    hash.update_u64(static_cast<uint64_t>(prepared.prompt(static_cast<int>(i))));
+  }
+  const Digest digest = hash.finish();
+  uint64_t first = 0;
+  for (size_t i = 0; i < sizeof first; ++i) first = first << 8 | digest[i];
+  return first;
+}
+
 }  // namespace troupe::actors

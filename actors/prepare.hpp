@@ -22,6 +22,9 @@ struct RequestLimits {
   int64_t timeout_ms = 600'000;
 };
 
+/// Equal for equal prompts; without the salt it says nothing of them.
+uint64_t prompt_hash(const v1::PreparedRequest& prepared, uint64_t salt);
+
 class Preparer {
  public:
   /// Errors: whatever the tokenizer or the template of the model is refused for.

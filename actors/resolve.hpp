@@ -116,4 +116,26 @@ void resolve(Self* self, const Caller& caller, const v1::NodeInfo& node, const s
                   node.incarnation(), std::move(done));
 }
 
+/// Asks the directory who is there.
+template <class Self>
+void ask_members(Self* self, const Caller& caller, const std::string& host, uint16_t port,
+                 std::function<void(Result<v1::Members>)> done) {
+  const std::string cluster = caller.cluster;
+  resolve_address(self, caller, host, port, "directory", 0, [self, cluster, done](auto resolved) {
+    if (!resolved) {
+      done(resolved.error());
+      return;
+    }
+    v1::MembersQuery query;
+    query.set_cluster(cluster);
+    self->request(caf::actor_cast<DirectoryActor>(resolved->second),
+                  std::chrono::milliseconds(limits::request_timeout_ms), query)
+        .then([done](const v1::Members& members) { done(members); },
+              [self, done](const caf::error& e) {
+                done(error(Code::unavailable,
+                           concat("the directory did not answer: ", self->system().render(e))));
+              });
+  });
+}
+
 }  // namespace troupe::actors

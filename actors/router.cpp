@@ -141,6 +141,32 @@ v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   return reply;
 }
 
+void measure(RouterState& state) {
+  state.metrics->set(v1::METRIC_BOOKINGS, state.placement.num_bookings());
+  state.metrics->set(v1::METRIC_KNOWN_WORKERS, state.placement.num_workers());
+  state.metrics->set(v1::METRIC_KNOWN_BLOCKS, state.placement.index().num_blocks());
+}
+
+void count_placement(RouterState& state, const v1::PlaceRequest& request,
+                     const v1::Placement& placement, TimeUs began_us) {
+  measure(state);
+  if (schemas::failed(placement.failure())) {
+    state.metrics->add(v1::METRIC_REFUSED_PLACEMENTS);
+    return;
+  }
+  const TimeUs now = now_us();
+  state.metrics->add(v1::METRIC_PLACEMENTS);
+  if (placement.has_prefill()) state.metrics->add(v1::METRIC_SPLIT_PLACEMENTS);
+  state.metrics->observe(v1::DISTRIBUTION_PLACEMENT, now - began_us);
+  state.metrics->change_request(request.request_id(), [&](v1::RequestTimeline& told) {
+    told.set_attempt(request.attempt());
+    told.set_decode_worker(placement.decode().name());
+    told.set_prefill_worker(placement.prefill().name());
+    told.set_predicted_us(static_cast<uint64_t>(std::max(0.0, placement.predicted_us())));
+    reach(told, v1::STAGE_PLACED, now);
+  });
+}
+
 void worker_down(RouterState& state, const caf::actor_addr& who) {
   for (auto it = state.workers.begin(); it != state.workers.end(); ++it) {
     if (!(it->second.handle == who)) continue;
@@ -168,12 +194,13 @@ v1::RouterStatus status_of(const RouterState& state) {
 }  // namespace
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<RouterState>> self,
-                                  PlacementOptions options) {
-  self->state = std::make_shared<RouterState>(options);
+                                  PlacementOptions options, std::shared_ptr<Metrics> metrics) {
+  self->state = std::make_shared<RouterState>(options, std::move(metrics));
   auto state = self->state;
   self->set_down_handler([state](const caf::down_msg& down) {
     worker_down(*state, down.source);
     client_down(*state, down.source);
+    measure(*state);
   });
   return {
       [self, state](const v1::WorkerHello& hello, const caf::strong_actor_ptr& handle) {
@@ -181,7 +208,11 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         return welcome_worker(*state, hello, handle);
       },
       [state](const v1::KvEvents& events) { return take_events(*state, events); },
-      [state](const v1::LoadReport& load) { return take_load(*state, load); },
+      [state](const v1::LoadReport& load) {
+        auto heard = take_load(*state, load);
+        measure(*state);
+        return heard;
+      },
       [self, state](const v1::Part& part) {
         state->parts.expire(now_us());
         auto [ack, whole] = state->parts.take(self->current_sender(), part, now_us());
@@ -189,7 +220,9 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         return ack;
       },
       [self, state](const v1::PlaceRequest& request) {
+        const TimeUs began_us = now_us();
         v1::Placement placement = place(*state, request);
+        count_placement(*state, request, placement, began_us);
         if (const caf::strong_actor_ptr client = self->current_sender();
             client && placement.booking() != 0) {
           const auto [booked, is_new] =
@@ -208,6 +241,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         } else {
           state->placement.progress(update.booking(), UINT32_MAX, now_us());
         }
+        measure(*state);
       },
       [state](const v1::StatusQuery&) {
         state->placement.expire(now_us());

@@ -7,13 +7,15 @@
 #include <string>
 
 #include "actors/interfaces.hpp"
+#include "actors/metrics.hpp"
 #include "actors/peer_parts.hpp"
 #include "actors/placement.hpp"
 
 namespace troupe::actors {
 
 struct RouterState {
-  explicit RouterState(PlacementOptions options) : placement(options) {}
+  RouterState(PlacementOptions options, std::shared_ptr<Metrics> counts)
+      : placement(options), metrics(std::move(counts)) {}
 
   struct Worker {
     v1::NodeInfo node;
@@ -22,6 +24,7 @@ struct RouterState {
     TimeUs heard_us = 0;
   };
   Placement placement;
+  std::shared_ptr<Metrics> metrics;
   std::map<std::string, Worker> workers;
   /// What each client has booked and not finished: it goes when the client does.
   std::map<caf::actor_addr, std::set<uint64_t>> booked;
@@ -29,6 +32,6 @@ struct RouterState {
 };
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<RouterState>> self,
-                                  PlacementOptions options);
+                                  PlacementOptions options, std::shared_ptr<Metrics> metrics);
 
 }  // namespace troupe::actors

@@ -21,6 +21,8 @@ struct TransportPorts {
   std::function<void(uint64_t session)> cancel_session;
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  /// May be empty on its own.
+  std::function<transport::TransportStats()> stats;
 
   [[nodiscard]] bool empty() const { return !read; }
 };

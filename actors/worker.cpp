@@ -10,9 +10,9 @@ namespace troupe::actors {
 
 WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
     : self_(self), setup_(std::move(setup)) {
-  WorkerParts parts{*setup_.engine,      *setup_.pool,       *setup_.index,
-                    setup_.tokenizer,    setup_.fingerprint, setup_.transport.address,
-                    setup_.page_lease_us};
+  WorkerParts parts{*setup_.engine,       *setup_.pool,       *setup_.index,
+                    setup_.tokenizer,     setup_.fingerprint, setup_.transport.address,
+                    setup_.page_lease_us, setup_.metrics};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
   drafts_ = make_draft_link();
 }
@@ -196,6 +196,7 @@ void WorkerCore::on_tick() {
   parts_.expire(now);
   logic_->on_tick(now);
   drafts_->on_tick();
+  if (setup_.transport.stats) logic_->metrics().on_transport(setup_.transport.stats());
   const bool stalled = logic_->is_stalled(now);
   if (stalled && !stall_told_) log_error("worker", "a step takes too long: this worker stands");
   stall_told_ = stalled;

@@ -31,6 +31,7 @@ struct WorkerSetup {
   v1::DeviceProfile profile;
   DeviceActor device;
   TimeUs page_lease_us = transport::limits::lease_us;
+  std::shared_ptr<Metrics> metrics;
 };
 
 class WorkerCore {

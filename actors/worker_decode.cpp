@@ -52,6 +52,7 @@ void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs
       if (found->second.attempt >= start.attempt()) continue;
       end_choice(key, true);
     }
+    metrics_.on_choice(start, state, now);
     if (closing_ || draining_) {
       refuse(client, key.first, key.second, start.attempt(),
              error(Code::unavailable, "the worker drains or shuts down"),
@@ -91,6 +92,9 @@ bool WorkerLogic::admit(Choice& choice) {
   choice.sequence = *id;
   by_sequence_[*id] = {choice.request_id, choice.choice};
   const uint32_t cached = parts_.engine.num_cached_blocks(*id);
+  metrics_.on_admitted({choice.request_id, choice.choice}, *id,
+                       static_cast<uint32_t>(choice.spec.tokens.size()),
+                       cached * parts_.pool.layout().tokens_per_block);
   if (choice.session == 0) {
     choice.stats.set_cached_tokens(cached * parts_.pool.layout().tokens_per_block);
   }
@@ -116,6 +120,7 @@ bool WorkerLogic::begin_handover(const v1::StartRequest& start, Choice& first, T
 }
 
 void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
+  now_ = std::max(now_, summary.last_read_us);
   std::vector<ChoiceKey> refused;
   for (auto& [key, choice] : choices_) {
     if (choice.session != summary.session) continue;
@@ -126,6 +131,7 @@ void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
       choice.stats.set_transfer_us(static_cast<uint64_t>(summary.read_us));
       choice.stats.set_handover_us(static_cast<uint64_t>(summary.handover_us));
       choice.stats_news = true;
+      metrics_.on_handover(summary, key.first);
     } else if (!admit(choice)) {
       refused.push_back(key);
     }
@@ -137,6 +143,7 @@ void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
 void WorkerLogic::end_choice(ChoiceKey key, bool cancel_sequence) {
   const auto found = choices_.find(key);
   if (found == choices_.end()) return;
+  if (cancel_sequence) metrics_.on_end(key, "cancelled", Code::cancelled, now_);
   const uint64_t session = found->second.session;
   const bool reads = found->second.sequence.has_value() && session != 0;
   if (found->second.sequence) {
@@ -173,6 +180,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   if (owner == by_sequence_.end()) return;
   const ChoiceKey key = owner->second;
   Choice& choice = choices_.at(key);
+  metrics_.on_draws(key, in, now_);
   v1::Delta delta;
   delta.set_request_id(choice.request_id);
   delta.set_choice(choice.choice);
@@ -213,7 +221,10 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   if (finish) delta.set_finish(*finish);
   if (finish || std::exchange(choice.stats_news, false)) *delta.mutable_stats() = choice.stats;
   const PeerKey client = choice.client;
-  if (finish) end_choice(key, false);
+  if (finish) {
+    metrics_.on_end(key, *finish, in.error ? in.error->code : Code::ok, now_);
+    end_choice(key, false);
+  }
   queue(client, std::move(delta), outgoing);
 }
 

@@ -7,6 +7,7 @@ namespace troupe::actors {
 
 void WorkerLogic::refuse(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt,
                          Error why, const char* finish) {
+  metrics_.on_end({request_id, choice}, "failed", why.code, now_);
   v1::Delta delta;
   delta.set_request_id(request_id);
   delta.set_choice(choice);
@@ -29,6 +30,7 @@ void WorkerLogic::end_all(const char* finish, const Error& why) {
   for (const auto& [key, choice] : choices_) all.push_back({key, choice.client, choice.attempt});
   // Choices that wait for blocks first, or the end of the hand-over would start them.
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    metrics_.on_end(it->key, finish, why.code, now_);
     end_choice(it->key, true);
     refuse(it->client, it->key.first, it->key.second, it->attempt, why, finish);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/handover.hpp"
+#include "actors/worker_metrics.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "engine/engine.hpp"
@@ -52,6 +53,8 @@ struct WorkerParts {
   std::string transport_address;                     ///< what readers connect to
   /// How long blocks wait, pinned, for a reader that says nothing.
   TimeUs page_lease_us = transport::limits::lease_us;
+  /// Where it counts; may be empty.
+  std::shared_ptr<Metrics> metrics{};
 };
 
 class WorkerLogic {
@@ -66,6 +69,7 @@ class WorkerLogic {
   /// A client or reader is gone: its work stops.
   void on_peer_down(PeerKey peer);
   Handovers& handovers() { return handovers_; }
+  WorkerMetrics& metrics() { return metrics_; }
 
   // --- prefill --------------------------------------------------------------------------------
   /// The session is the client's until it is read: it ends when the client goes.
@@ -164,6 +168,7 @@ class WorkerLogic {
   WorkerParts parts_;
   WorkerPorts ports_;
   Handovers handovers_;
+  WorkerMetrics metrics_;
   bool running_ = false;  ///< a plan is with the device
   bool closing_ = false;
   bool draining_ = false;

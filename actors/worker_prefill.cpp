@@ -53,6 +53,7 @@ Status WorkerLogic::on_prefill(PeerKey client, const v1::PrefillRequest& request
     }
     return id.error();
   }
+  metrics_.on_prefill(request, now);
   source.sequence = *id;
   source_by_sequence_[*id] = session;
   return {};

@@ -11,7 +11,8 @@ WorkerLogic::WorkerLogic(WorkerParts parts, WorkerPorts ports)
     : parts_(std::move(parts)),
       ports_(std::move(ports)),
       handovers_(parts_.engine, ports_.handover,
-                 [this](const HandoverSummary& summary) { on_handover_over(summary); }) {}
+                 [this](const HandoverSummary& summary) { on_handover_over(summary); }),
+      metrics_(parts_.metrics) {}
 
 void WorkerLogic::pump() {
   if (running_ || !parts_.engine.has_work()) return;
@@ -25,19 +26,29 @@ void WorkerLogic::pump() {
   }
   running_ = true;
   step_since_ = now_;
+  metrics_.on_plan(plan, now_);
   ports_.submit(std::move(plan));
 }
 
 void WorkerLogic::on_step_done(Result<engine::StepResult> result, TimeUs now) {
   now_ = now;
   running_ = false;
+  metrics_.on_step_done(now);
   if (!result) log_error("worker", "a step failed: " + result.error().message());
   take_outcome(result ? parts_.engine.accept(*result) : parts_.engine.reject(result.error()), now);
 }
 
 void WorkerLogic::take_outcome(const engine::Outcome& outcome, TimeUs now) {
   Announces announces;
-  for (const engine::BlockReady& ready : outcome.blocks) take_block(ready, announces);
+  std::set<uint64_t> prefills;
+  for (const engine::BlockReady& ready : outcome.blocks) {
+    take_block(ready, announces);
+    const auto owner = source_by_sequence_.find(ready.sequence);
+    if (owner == source_by_sequence_.end()) continue;
+    const auto source = sources_.find(owner->second);
+    if (source != sources_.end()) prefills.insert(source->second.request_id);
+  }
+  for (const uint64_t request_id : prefills) metrics_.on_prefill_chunk(request_id);
   std::map<PeerKey, v1::Deltas> outgoing;
   for (const engine::Delta& delta : outcome.deltas) {
     const auto owner = source_by_sequence_.find(delta.sequence);
@@ -49,6 +60,7 @@ void WorkerLogic::take_outcome(const engine::Outcome& outcome, TimeUs now) {
     const uint64_t session = owner->second;
     Source& source = sources_.at(session);
     source.prefilled = true;
+    metrics_.on_prefill_done(source.request_id, now);
     if (delta.error) {
       apply(session, source.session.fail(*delta.error));
       announces.erase(session);
@@ -83,6 +95,7 @@ void WorkerLogic::on_peer_down(PeerKey peer) {
 
 void WorkerLogic::on_tick(TimeUs now) {
   now_ = now;
+  metrics_.on_load(load(now), parts_.engine.stats());
   handovers_.on_tick(now);
   std::vector<uint64_t> sessions;
   for (const auto& [session, source] : sources_) sessions.push_back(session);

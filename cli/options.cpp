@@ -152,9 +152,8 @@ actors::WorkerOptions worker_options(const ClusterOptions& options) {
   return worker;
 }
 
-Result<Connection> connect(const ClusterOptions& options) {
-  if (!options.model_path.empty()) return connect_embedded(options);
-  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(options.cluster));
+Result<actors::ClientOptions> client_options(const std::string& cluster) {
+  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(cluster));
   if (state.is_stale) {
     return error(Code::unavailable,
                  concat("cluster ", state.name, " is not running: its supervisor died"),
@@ -166,10 +165,17 @@ Result<Connection> connect(const ClusterOptions& options) {
   client.directory_host = state.directory_host;
   client.directory_port = state.directory_port;
   client.tls = {files.certificate, files.key, files.authority};
+  return client;
+}
+
+Result<Connection> connect(const ClusterOptions& options) {
+  if (!options.model_path.empty()) return connect_embedded(options);
+  TROUPE_ASSIGN(const actors::ClientOptions client, client_options(options.cluster));
   Connection connection;
   TROUPE_ASSIGN(connection.client, actors::Client::connect(client));
-  connection.where = "cluster " + state.name;
-  connection.cluster = state.name;
+  connection.where = "cluster " + client.cluster;
+  connection.cluster = client.cluster;
+  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(client.cluster));
   connection.supervisor = state.supervisor;
   return connection;
 }

@@ -41,7 +41,7 @@ v1::WorkerHello hello_of(const std::string& name, uint64_t incarnation) {
 /// in the mailbox of an actor that blocks, which gets slower and slower.
 struct OneRouter {
   OneRouter() : runtime(*Runtime::start({})), asker(runtime->system()) {
-    handle = runtime->system().spawn(router, PlacementOptions{});
+    handle = runtime->system().spawn(router, PlacementOptions{}, std::make_shared<Metrics>());
     worker = runtime->system().spawn(
         [](caf::event_based_actor*) -> caf::behavior { return {[](const v1::Cancel&) {}}; });
     asker

@@ -169,13 +169,14 @@ void Life::start_roles(const actors::Caller& caller) {
   if (plan.has("router")) {
     actors::PlacementOptions placement;
     placement.prefill_blocks_min = 1;
-    router_ = pointer(system.spawn(actors::router, placement));
+    router_ = pointer(system.spawn(actors::router, placement, std::make_shared<actors::Metrics>()));
     add("router", router_);
   }
   if (plan.has("front")) {
     auto preparer = actors::Preparer::make(front_model(), context_max, "sim");
-    add("front", pointer(system.spawn(actors::front,
-                                      std::shared_ptr<actors::Preparer>(std::move(*preparer)))));
+    add("front",
+        pointer(system.spawn(actors::front, std::shared_ptr<actors::Preparer>(std::move(*preparer)),
+                             std::make_shared<actors::Metrics>())));
     state_->member_listeners.push_back(state_->roles["front"]);
   }
   if (plan.works()) start_worker(caller);

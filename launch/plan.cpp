@@ -14,8 +14,7 @@
 namespace troupe::launch {
 namespace {
 
-constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_KV_STORE, v1::Manifest::ROLE_GATEWAY,
-                                            v1::Manifest::ROLE_MONITOR};
+constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_GATEWAY, v1::Manifest::ROLE_MONITOR};
 
 bool computes(const PlannedProcess& process) {
   return process.plays("prefill") || process.plays("decode");
@@ -30,7 +29,7 @@ Status check_supported(const Manifest& manifest) {
                    concat(manifest.where(concat("roles[", i, "].run[", k, "]")), "role \"",
                           role_name(static_cast<v1::Manifest::Role>(process.run(k))),
                           "\" of process \"", process.name(), "\" is not built yet"),
-                   "directory, router, front, prefill, decode and draft are");
+                   "directory, router, front, prefill, decode, draft and kv_store are");
     }
     if (process.device() == v1::Manifest::DEVICE_GPU) {
       return error(Code::unsupported,
@@ -99,6 +98,7 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
     }
     if (computes(process)) process.kv_bytes = spec.kv_memory_bytes();
     if (process.plays("draft")) process.draft_bytes = spec.draft_memory_bytes();
+    if (process.plays("kv_store")) process.store_bytes = spec.store_memory_bytes();
     for (const auto& host : manifest.spec.hosts()) {
       if (host.name() != spec.host()) continue;
       process.address = host.address();
@@ -158,7 +158,9 @@ void share_threads(LaunchPlan& plan) {
 void note_memory(LaunchPlan& plan) {
   uint64_t needed = 0;
   for (const PlannedProcess& process : plan.processes) {
-    if (!process.is_here || !computes(process)) continue;
+    if (!process.is_here) continue;
+    needed += process.store_bytes;
+    if (!computes(process)) continue;
     std::error_code unknown;
     const uint64_t weights = std::filesystem::file_size(process.model_path, unknown);
     needed += process.kv_bytes + (unknown ? 0 : weights);

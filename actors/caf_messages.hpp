@@ -83,7 +83,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Closure)
   X(KvEventsReply) X(PlaceRequest) X(Placement) X(BookingUpdate) X(StatusQuery) \
   X(RouterStatus) X(Attach) X(AttachReply) X(Announce) X(ReadDone) X(Cancel) X(Deltas) \
   X(DeltasAck) X(Propose) X(Proposal) X(Lesson) X(LessonReply) X(Feedback) X(Drain) X(DrainReply) \
-  X(Ping) X(Pong) X(Subscribe) X(SubscribeReply) X(MetricsUpdate) X(MetricsAck)
+  X(Ping) X(Pong) X(Subscribe) X(SubscribeReply) X(MetricsUpdate) X(MetricsAck) X(Offer) \
+  X(OfferReply) X(StoreReport)
 // clang-format on
 
 #define TROUPE_ADD_WIRE_MESSAGE(name) CAF_ADD_TYPE_ID(troupe, (troupe::v1::name))

@@ -62,7 +62,8 @@ struct GenerateResult {
   std::vector<ChoiceResult> choices;
   uint64_t seed = 0;
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;  ///< of the prompt, taken over from a cache on the decode worker
+  uint32_t cached_tokens = 0;  ///< of the prompt, not computed but taken over from a worker's or a
+                               ///< store's memory
   std::string prefill_worker;  ///< empty: the decode worker computed the prompt
   std::string decode_worker;
   uint32_t blocks_moved = 0;
@@ -108,9 +109,19 @@ struct WorkerStatus {
   uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, drafted = 0, accepted = 0;
 };
 
+/// In blocks where nothing else is said.
+struct StoreStatus {
+  std::string name;
+  uint64_t memory_bytes = 0, block_bytes = 0;  ///< block_bytes 0: nothing was offered yet
+  uint32_t blocks = 0, blocks_total = 0, blocks_arriving = 0, blocks_pinned = 0, sessions = 0;
+  uint64_t blocks_known = 0;  ///< by the router; `blocks`, but for what is on its way
+  uint64_t hits = 0, misses = 0, stored = 0, evicted = 0, refused = 0, corrupt = 0;
+};
+
 struct ClusterView {
   std::vector<NodeStatus> nodes;
   std::vector<WorkerStatus> workers;  ///< as the router knows them; empty without a router
+  std::vector<StoreStatus> stores;    ///< the same
   uint32_t bookings = 0;
 };
 

@@ -246,6 +246,11 @@ void ClientCore::send_prefill(ClientRequest& request) {
   prefill.set_root(request.resume.prepared().root());
   const std::vector<int32_t> tokens = request.resume.prefill_tokens();
   prefill.mutable_tokens()->Add(tokens.begin(), tokens.end());
+  if (!request.placement.fetch().name().empty()) {
+    *prefill.mutable_fetch() = request.placement.fetch();
+    prefill.set_fetch_blocks(request.placement.fetch_blocks());
+    prefill.set_fetch_session(random_u64());
+  }
   request.prefill_name = request.placement.prefill().name();
   std::string payload = prefill.SerializeAsString();
   resolve(self_, setup_.caller, request.placement.prefill(), "prefill",

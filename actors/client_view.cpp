@@ -5,6 +5,26 @@
 namespace troupe::actors {
 namespace {
 
+StoreStatus to_status(const v1::StoreReport& report) {
+  StoreStatus status;
+  status.name = report.name();
+  status.memory_bytes = report.memory_bytes();
+  status.block_bytes = report.block_bytes();
+  status.blocks = report.blocks();
+  status.blocks_total = report.blocks_total();
+  status.blocks_arriving = report.blocks_arriving();
+  status.blocks_pinned = report.blocks_pinned();
+  status.blocks_known = report.blocks_known();
+  status.sessions = report.sessions();
+  status.hits = report.hits();
+  status.misses = report.misses();
+  status.stored = report.stored();
+  status.evicted = report.evicted();
+  status.refused = report.refused();
+  status.corrupt = report.corrupt();
+  return status;
+}
+
 ClusterView to_view(const v1::Members& members, const v1::RouterStatus& router) {
   ClusterView view;
   for (const v1::NodeInfo& node : members.nodes()) {
@@ -34,6 +54,7 @@ ClusterView to_view(const v1::Members& members, const v1::RouterStatus& router) 
     worker.accepted = load.accepted();
     view.workers.push_back(std::move(worker));
   }
+  for (const v1::StoreReport& report : router.stores()) view.stores.push_back(to_status(report));
   view.bookings = router.bookings();
   return view;
 }

@@ -1,5 +1,7 @@
 #include "actors/handover.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "schemas/convert.hpp"
@@ -17,16 +19,21 @@ Handovers::Session* Handovers::find(uint64_t session) {
 
 void Handovers::begin(uint64_t id, engine::SequenceId sequence, const v1::NodeInfo& source,
                       uint32_t first_block, std::vector<kv::PageId> pages,
-                      const std::string& fingerprint, TimeUs now) {
+                      const std::string& fingerprint, std::vector<kv::BlockName> names,
+                      TimeUs now) {
   v1::Attach attach;
   attach.set_session(id);
   attach.set_first_block(first_block);
   attach.set_end_block(first_block + static_cast<uint32_t>(pages.size()));
   attach.set_kv_fingerprint(fingerprint);
+  attach.set_names(schemas::pack_names(names));
 
-  Session begun{transport::ReceiverSession(id, now), sequence, {}, fingerprint, 0, 0, {}};
+  Session begun{transport::ReceiverSession(id, now), sequence, {}, fingerprint, 0, 0, 0, {}, 0, {}};
   begun.summary.session = id;
   begun.summary.sequence = sequence;
+  begun.summary.by_name = !names.empty();
+  begun.first_block = first_block;
+  begun.names = std::move(names);
   Session& session = sessions_.insert_or_assign(id, std::move(begun)).first->second;
   const auto reserved = session.session.reserve(first_block, std::move(pages));
   if (reserved.failure) {
@@ -41,6 +48,17 @@ void Handovers::tell_over(uint64_t session) {
   done.set_session(session);
   done.set_all(true);
   ports_.tell_source(session, done);
+}
+
+void Handovers::tell_corrupt(const Session& session, uint32_t block_index) {
+  const uint32_t nth = block_index - session.first_block;
+  const std::string name = nth < session.names.size() ? " " + kv::hex(session.names[nth]) : "";
+  log_error("worker", concat("block", name, " at position ", block_index,
+                             " of a prompt is not what its source announced; it is computed here"));
+  v1::ReadDone news;
+  news.set_session(session.session.token());
+  news.add_corrupt(block_index);
+  ports_.tell_source(news.session(), news);
 }
 
 void Handovers::apply(Session& session, const transport::ReceiverActions& actions) {
@@ -98,6 +116,7 @@ void Handovers::on_connected(uint64_t id, const Result<transport::PeerId>& peer,
     return;
   }
   session->peer = *peer;
+  session->connected_us = now;
   apply(*session, session->session.on_connected(now));
 }
 
@@ -111,6 +130,7 @@ void Handovers::on_announce(const v1::Announce& announce, TimeUs now) {
   }
   for (const v1::AnnouncedBlock& wire : announce.blocks()) {
     if (session->first_announce_us == 0) session->first_announce_us = now;
+    if (wire.reused()) session->reused.insert(wire.block_index());
     const transport::BlockAnnouncement block{wire.block_index(), wire.page(), wire.checksum()};
     apply(*session, session->session.on_announce(block, now));
     session = find(id);
@@ -131,6 +151,10 @@ void Handovers::on_read(uint64_t id, uint32_t block_index,
     session->summary.transport = transport::name(result->path);
     session->summary.handover_us = now - session->first_announce_us;
     session->summary.last_read_us = now;
+    session->summary.moving_us = now - std::max(session->first_announce_us, session->connected_us);
+    session->summary.blocks_reused += session->reused.contains(block_index) ? 1 : 0;
+  } else if (result.error().code == Code::corrupt) {
+    tell_corrupt(*session, block_index);
   }
   const Status status = result ? Status() : Status(result.error());
   apply(*session, session->session.on_read_done(block_index, status, now));
@@ -139,8 +163,8 @@ void Handovers::on_read(uint64_t id, uint32_t block_index,
 void Handovers::on_source_down(uint64_t id, TimeUs) {
   Session* session = find(id);
   if (session == nullptr) return;
-  apply(*session, session->session.fail(
-                      error(Code::unavailable, "the worker that computed the prompt is gone")));
+  apply(*session,
+        session->session.fail(error(Code::unavailable, "the process that has the blocks is gone")));
 }
 
 void Handovers::on_tick(TimeUs now) {

@@ -1,8 +1,10 @@
-// The decode worker's side of hand-overs: transfer sessions with the workers that compute prompts,
-// joined to the engine and to messages. The states are transport::ReceiverSession's. No CAF.
+// The reading side of hand-overs: transfer sessions with the workers that compute prompts and with
+// stores that keep blocks, joined to the engine and to messages. The states are
+// transport::ReceiverSession's. No CAF.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,12 +37,15 @@ struct HandoverPorts {
 struct HandoverSummary {
   uint64_t session = 0;
   engine::SequenceId sequence = 0;
+  bool by_name = false;  ///< from somebody who has the blocks, not from who computes the prompt
   uint32_t blocks_moved = 0;
+  uint32_t blocks_reused = 0;  ///< of them: those that nobody computed for this request
   uint64_t bytes_moved = 0;
   std::string transport;
   TimeUs read_us = 0;            ///< sum over the reads
   TimeUs handover_us = 0;        ///< from the first announcement to the last block
   TimeUs last_read_us = 0;       ///< when that block was here; 0: none came
+  TimeUs moving_us = 0;          ///< from when reading was possible to the last block
   std::optional<Error> failure;  ///< some blocks did not come; they are computed here
 };
 
@@ -49,10 +54,12 @@ class Handovers {
   Handovers(engine::Engine& engine, HandoverPorts ports,
             std::function<void(const HandoverSummary&)> over);
 
-  /// Starts a session for blocks [first, first + pages.size()) of a held sequence.
+  /// Starts a session for blocks [first, first + pages.size()) of a held sequence. With their names
+  /// (as many as pages) the source gives what it has of them; without, what the session's prefill
+  /// computes.
   void begin(uint64_t session, engine::SequenceId sequence, const v1::NodeInfo& source,
              uint32_t first_block, std::vector<kv::PageId> pages, const std::string& fingerprint,
-             TimeUs now);
+             std::vector<kv::BlockName> names, TimeUs now);
   void on_attached(uint64_t session, const Result<v1::AttachReply>& reply, TimeUs now);
   void on_connected(uint64_t session, const Result<transport::PeerId>& peer, TimeUs now);
   void on_announce(const v1::Announce& announce, TimeUs now);
@@ -75,11 +82,17 @@ class Handovers {
     std::string fingerprint;
     transport::PeerId peer = 0;
     TimeUs first_announce_us = 0;
+    TimeUs connected_us = 0;
     HandoverSummary summary;
+    uint32_t first_block = 0;
+    std::vector<kv::BlockName> names;
+    std::set<uint32_t> reused{};  ///< announced as not computed for this request
   };
 
   Session* find(uint64_t session);
   void tell_over(uint64_t session);
+  /// The source should look at the block that it gave.
+  void tell_corrupt(const Session& session, uint32_t block_index);
   /// Does what the state machine says; the session may be gone afterwards.
   void apply(Session& session, const transport::ReceiverActions& actions);
   void finish(Session& session);

@@ -25,13 +25,18 @@ using DirectoryActor = caf::typed_actor<caf::replies_to<v1::Join>::with<v1::Memb
 using RouterActor = caf::typed_actor<
     caf::replies_to<v1::WorkerHello, caf::strong_actor_ptr>::with<v1::WorkerHelloReply>,
     caf::replies_to<v1::KvEvents>::with<v1::KvEventsReply>,
-    caf::replies_to<v1::LoadReport>::with<v1::Pong>, caf::replies_to<v1::Part>::with<v1::PartAck>,
+    caf::replies_to<v1::LoadReport>::with<v1::Pong>, caf::reacts_to<v1::StoreReport>,
+    caf::replies_to<v1::Part>::with<v1::PartAck>,
     caf::replies_to<v1::PlaceRequest>::with<v1::Placement>, caf::reacts_to<v1::BookingUpdate>,
     caf::replies_to<v1::StatusQuery>::with<v1::RouterStatus>>;
 
 /// Takes a PrepareRequest in parts; answers the sender with a PreparedRequest in parts.
 using FrontActor =
     caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>, caf::reacts_to<v1::Members>>;
+
+/// Has blocks that others read: a worker or a store.
+using BlockSource = caf::typed_actor<caf::replies_to<v1::Attach>::with<v1::AttachReply>,
+                                     caf::reacts_to<v1::ReadDone>>;
 
 /// What a prefill worker understands.
 using PrefillActor = caf::typed_actor<caf::replies_to<v1::Part>::with<v1::PartAck>,
@@ -63,6 +68,12 @@ using WorkerActor =
 using DraftActor = caf::typed_actor<caf::replies_to<v1::Propose>::with<v1::Proposal>,
                                     caf::replies_to<v1::Lesson>::with<v1::LessonReply>,
                                     caf::reacts_to<v1::Feedback>>;
+
+/// Keeps blocks for workers: takes what they offer, gives what they ask for by name.
+using KvStoreActor = caf::typed_actor<caf::replies_to<v1::Offer>::with<v1::OfferReply>,
+                                      caf::replies_to<v1::Attach>::with<v1::AttachReply>,
+                                      caf::reacts_to<v1::ReadDone>, caf::reacts_to<v1::Members>,
+                                      caf::reacts_to<Closure>, caf::reacts_to<caf::tick_atom>>;
 
 /// One GPU or one CPU: runs plans one after the other.
 using DeviceActor = caf::typed_actor<caf::replies_to<StepTask>::with<StepDone>>;

@@ -95,6 +95,24 @@ inline constexpr size_t lesson_tokens = 8192;
 inline constexpr size_t lessons_held_max = 256;
 /// Index of a draft actor, unless the manifest says otherwise.
 inline constexpr size_t draft_bytes_default = size_t{64} << 20;
+/// A store of which a router heard nothing for this long (it reports every renew interval) is not
+/// read from.
+inline constexpr TimeUs store_silence_us = 1'500'000;
+/// Full blocks of a worker that wait to be offered to a store; beyond it the oldest is not offered.
+inline constexpr size_t offer_queue_max = 4096;
+/// Blocks of one offer, and offers of one worker that may be unanswered.
+inline constexpr uint32_t offer_blocks_max = 32;
+inline constexpr size_t offers_unanswered_max = 2;
+/// Pages pinned for offers: at most one in this many of the worker's pool.
+inline constexpr uint32_t offer_pool_share = 16;
+/// A store of which an offer hears nothing for this long loses it: the pages are needed.
+inline constexpr TimeUs offer_lease_us = 3'000'000;
+/// Of 0 to 9; tenants do not have theirs yet.
+inline constexpr uint32_t offer_priority = 5;
+/// Offers that a store takes in at once; one more is refused and may be made again.
+inline constexpr size_t intakes_max = 64;
+/// A reader of a store that says nothing for this long loses its pins.
+inline constexpr TimeUs store_lease_us = 10'000'000;
 /// Events in one message to a router.
 inline constexpr size_t events_max = 2048;
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <caf/openssl/all.hpp>
 #include <thread>
 
@@ -20,7 +21,25 @@
 namespace troupe::actors {
 namespace {
 
-constexpr const char* known_roles = "directory, router, front, prefill, decode, draft";
+constexpr const char* known_roles = "directory, router, front, prefill, decode, draft, kv_store";
+
+Status check_store(const NodeOptions& options) {
+  const auto plays = [&options](const char* role) {
+    return std::find(options.roles.begin(), options.roles.end(), role) != options.roles.end();
+  };
+  if (!plays("kv_store")) return {};
+  if (plays("prefill") || plays("decode")) {
+    return error(Code::invalid_argument,
+                 concat("node ", options.name, " computes and has the role kv_store"),
+                 "a store outlives workers: give it a process of its own");
+  }
+  if (options.tls.empty()) {
+    return error(Code::invalid_argument,
+                 concat("node ", options.name, " has the role kv_store, but no network"),
+                 "a store is of use to other processes only");
+  }
+  return {};
+}
 
 Status check_roles(const NodeOptions& options) {
   if (options.roles.empty()) {
@@ -29,13 +48,13 @@ Status check_roles(const NodeOptions& options) {
   }
   for (const std::string& role : options.roles) {
     if (role == "directory" || role == "router" || role == "front" || role == "prefill" ||
-        role == "decode" || role == "draft") {
+        role == "decode" || role == "draft" || role == "kv_store") {
       continue;
     }
     return error(Code::unsupported, concat("node ", options.name, " has the role ", role),
                  concat("this release has ", known_roles));
   }
-  return {};
+  return check_store(options);
 }
 
 }  // namespace
@@ -73,6 +92,7 @@ Status Node::Impl::start_roles() {
   }
   if (has("draft")) add_role("draft", system.spawn(draft, options.draft_bytes));
   if (has("prefill") || has("decode")) TROUPE_TRY(start_worker());
+  if (has("kv_store")) TROUPE_TRY(start_store());
   return {};
 }
 
@@ -110,6 +130,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
   // UCX is configured through the environment: before any other thread may read it.
   const uint64_t incarnation = random_u64();
   if (works) TROUPE_TRY(impl.make_worker_parts(incarnation, !options.tls.empty()));
+  if (impl.has("kv_store")) TROUPE_TRY(impl.make_store_parts(incarnation));
   TROUPE_ASSIGN(impl.runtime, Runtime::start(options.tls, incarnation));
 
   impl.state = std::make_shared<NodeState>();
@@ -172,7 +193,7 @@ uint16_t Node::port() const {
 }
 
 bool Node::joined() const {
-  const bool works = impl_->has("prefill") || impl_->has("decode");
+  const bool works = impl_->has("prefill") || impl_->has("decode") || impl_->has("kv_store");
   return impl_->state->joined && (!works || impl_->state->worker_known);
 }
 
@@ -194,7 +215,7 @@ Status Node::wait_joined(int timeout_ms) {
         concat("node ", impl_->options.name, " was not accepted in time by the directory at ",
                impl_->options.directory_host, ":", impl_->options.directory_port));
   }
-  return error(Code::timeout, concat("no router took worker ", impl_->options.name, " in time"));
+  return error(Code::timeout, concat("no router took ", impl_->options.name, " in time"));
 }
 
 bool Node::drain(int64_t timeout_ms) {

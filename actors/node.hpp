@@ -41,7 +41,7 @@ struct ClusterLimits {
 struct NodeOptions {
   std::string cluster = "troupe";
   std::string name = "node";
-  std::vector<std::string> roles;  ///< directory, router, front, prefill, decode, draft
+  std::vector<std::string> roles;  ///< directory, router, front, prefill, decode, draft, kv_store
   std::string host = "127.0.0.1";  ///< address that the port binds to
   uint16_t port = 0;               ///< 0: the system chooses
   TlsFiles tls;                    ///< empty: no network, everything in this process
@@ -54,6 +54,8 @@ struct NodeOptions {
   uint32_t prefill_blocks_min = 1;  ///< uncached blocks that make a prefill worker worth it
   ClusterLimits limits;
   WorkerOptions worker;
+  /// Memory for the blocks of a kv_store; its data network and paths are those of `worker`.
+  size_t store_bytes = size_t{1} << 30;
 };
 
 class Node {

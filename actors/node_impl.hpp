@@ -32,6 +32,10 @@ struct Node::Impl {
   v1::DeviceProfile profile;
 
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
+  // A store's: the transport above, and this.
+  kv::Region store_region;
+  double copy_bytes_per_us = 0;
+
   std::shared_ptr<NodeState> state;
   std::unique_ptr<Runtime> runtime;
   NodeActor node_handle;
@@ -46,6 +50,8 @@ struct Node::Impl {
   [[nodiscard]] std::string describe() const;
   Status make_worker_parts(uint64_t incarnation, bool networked);
   Status start_worker();
+  Status make_store_parts(uint64_t incarnation);
+  Status start_store();
   Status start_roles();
   Status publish();
 

@@ -7,30 +7,10 @@
 #include "kv/block_name.hpp"
 
 namespace troupe::actors {
-namespace {
-
-TransportPorts ports_of(std::shared_ptr<transport::Transport> transport,
-                        caf::actor_system& system) {
-  TransportPorts ports;
-  ports.address = transport->address();
-  // Connecting waits for the peer: on a thread of its own.
-  ports.connect = [transport, &system](const std::string& address, auto done) {
-    system.spawn<caf::detached>(
-        [transport, address, done](caf::event_based_actor*) { done(transport->connect(address)); });
-  };
-  ports.read = [transport](auto peer, const auto& request, auto done) {
-    transport->read(peer, request, std::move(done));
-  };
-  ports.cancel_session = [transport](uint64_t session) { transport->cancel_session(session); };
-  ports.grant = [transport](uint64_t session, kv::PageId page) { transport->grant(session, page); };
-  ports.revoke = [transport](uint64_t session) { transport->revoke(session); };
-  ports.stats = [transport] { return transport->stats(); };
-  return ports;
-}
-
-}  // namespace
-
 std::string Node::Impl::describe() const {
+  if (store_region.data != nullptr) {
+    return concat("store, ", store_region.bytes >> 20, " MiB for blocks");
+  }
   if (!backend) return {};
   return concat(backend->capabilities().name, ", ", pool->num_pages(), " KV blocks of ",
                 pool->layout().block_bytes() / 1024, " KiB, ",
@@ -94,7 +74,7 @@ Status Node::Impl::start_worker() {
   setup.caller.connect_timeout_ms = static_cast<int>(options.limits.connect_timeout_ms);
   setup.page_lease_us = options.limits.page_lease_ms * 1000;
   setup.node = state;
-  if (transport) setup.transport = ports_of(transport, system);
+  if (transport) setup.transport = transport_ports(transport, system);
   setup.pool = pool;
   setup.events = events;
   setup.index = index;

@@ -67,7 +67,8 @@ std::string Placement::refusal(const Worker& worker, const PlaceRequest& request
 }
 
 Placement::Choice Placement::consider_prefill(const Worker& worker, const PlaceRequest& request,
-                                              const Matches& matches) const {
+                                              const Matches& matches,
+                                              const Holdings& holdings) const {
   Choice choice;
   choice.worker = &worker;
   Candidate& candidate = choice.candidate;
@@ -78,8 +79,13 @@ Placement::Choice Placement::consider_prefill(const Worker& worker, const PlaceR
     candidate.matched_by_tier = match->second.by_tier;
   }
   candidate.refused = refusal(worker, request, request.names.size());
+  const Fetch fetch = best_fetch(worker, request, candidate.matched_blocks, holdings);
+  candidate.fetch_store = fetch.store;
+  candidate.fetch_end = fetch.end;
+  candidate.fetch_us = fetch.us;
+  const uint32_t have = std::max(candidate.matched_blocks, fetch.end);
   const auto end = static_cast<uint32_t>(request.names.size() * request.tokens_per_block);
-  choice.range = {candidate.matched_blocks * request.tokens_per_block, end};
+  choice.range = {have * request.tokens_per_block, end};
   candidate.queue_us = worker.queued_us;
   candidate.prefill_us = work_us(worker.info.profile, choice.range);
   candidate.price_us = options_.capacity_price * candidate.prefill_us;
@@ -87,48 +93,82 @@ Placement::Choice Placement::consider_prefill(const Worker& worker, const PlaceR
 }
 
 Placement::Choice Placement::consider_decode(const Worker& worker, const PlaceRequest& request,
-                                             const Matches& matches, const Choice* prefill) const {
+                                             const Matches& matches, const Holdings& holdings,
+                                             const Choice* prefill) const {
   Choice choice;
   choice.worker = &worker;
   Candidate& candidate = choice.candidate;
-  const WorkerInfo& info = worker.info;
-  candidate.worker = info.id;
-  if (const auto match = matches.find(info.id); match != matches.end()) {
+  candidate.worker = worker.info.id;
+  if (const auto match = matches.find(worker.info.id); match != matches.end()) {
     candidate.matched_blocks = match->second.blocks;
     candidate.matched_by_tier = match->second.by_tier;
   }
-  const uint64_t needed = blocks_needed(request);
-  candidate.refused = refusal(worker, request, needed);
-  const uint64_t missing = request.names.size() - candidate.matched_blocks;
-  // The last token is always computed: the first output comes from its logits.
-  const uint32_t held =
-      std::min(candidate.matched_blocks * request.tokens_per_block, request.num_tokens - 1);
-  choice.split = info.role == WorkerRole::decode && prefill != nullptr &&
-                 missing >= std::max(options_.prefill_blocks_min, 1u);
-  choice.range = {held, request.num_tokens};
-  if (choice.split) {
-    const auto handed = static_cast<uint32_t>(request.names.size() * request.tokens_per_block);
-    choice.range.begin = std::min(handed, request.num_tokens - 1);
-    candidate.fetch_us =
-        fetch_us(prefill->worker->info.profile, info.profile, missing * info.block_bytes);
-  } else if (request.force_split && candidate.refused.empty()) {
-    candidate.refused = "a split was asked for, but it would compute the prompt itself";
+  candidate.refused = refusal(worker, request, blocks_needed(request));
+  const Fetch fetch = best_fetch(worker, request, candidate.matched_blocks, holdings);
+  const bool may_split = worker.info.role == WorkerRole::decode && prefill != nullptr;
+  const size_t lacks = request.names.size() - candidate.matched_blocks;
+  const size_t computes = request.names.size() - std::max(candidate.matched_blocks, fetch.end);
+  const size_t split_min = std::max(options_.prefill_blocks_min, 1u);
+  if (!may_split || (request.force_split ? lacks < split_min : computes < split_min)) {
+    if (request.force_split && candidate.refused.empty()) {
+      candidate.refused = "a split was asked for, but it would compute the prompt itself";
+    }
+    return alone(std::move(choice), request, fetch);
   }
+  Choice by_two = split(choice, request, *prefill);
+  if (fetch.store.empty() || request.force_split) return by_two;
+  Choice by_one = alone(std::move(choice), request, fetch);
+  // A prefill worker holds up nobody; here one more sequence and those that run wait for the
+  // prompt.
+  by_one.candidate.price_us += by_one.candidate.prefill_us * (1.0 + worker.running);
+  return by_one.candidate.score_us() < by_two.candidate.score_us() ? by_one : by_two;
+}
+
+Placement::Choice Placement::alone(Choice choice, const PlaceRequest& request,
+                                   const Fetch& fetch) const {
+  Candidate& candidate = choice.candidate;
+  const Worker& worker = *choice.worker;
+  candidate.fetch_store = fetch.store;
+  candidate.fetch_end = fetch.end;
+  candidate.fetch_us = fetch.us;
+  const uint32_t have = std::max(candidate.matched_blocks, fetch.end);
+  // The last token is always computed: the first output comes from its logits.
+  choice.range = {std::min(have * request.tokens_per_block, request.num_tokens - 1),
+                  request.num_tokens};
   candidate.queue_us = worker.queued_us;
-  candidate.prefill_us = work_us(info.profile, choice.range);
+  candidate.prefill_us = work_us(worker.info.profile, choice.range);
+  candidate.price_us = options_.capacity_price * candidate.prefill_us +
+                       occupation_us(worker, request, candidate.matched_blocks);
+  return choice;
+}
+
+Placement::Choice Placement::split(Choice choice, const PlaceRequest& request,
+                                   const Choice& prefill) const {
+  Candidate& candidate = choice.candidate;
+  const Worker& worker = *choice.worker;
+  choice.split = true;
+  const auto handed = static_cast<uint32_t>(request.names.size() * request.tokens_per_block);
+  choice.range = {std::min(handed, request.num_tokens - 1), request.num_tokens};
+  const uint64_t missing = request.names.size() - candidate.matched_blocks;
+  candidate.fetch_us =
+      prefill.candidate.fetch_us + fetch_us(prefill.worker->info.profile, worker.info.profile,
+                                            missing * worker.info.block_bytes);
+  const double own_us = work_us(worker.info.profile, choice.range);
+  candidate.queue_us = worker.queued_us + prefill.candidate.queue_us;
+  candidate.prefill_us = own_us + prefill.candidate.prefill_us;
+  candidate.price_us = options_.capacity_price * own_us + prefill.candidate.price_us +
+                       occupation_us(worker, request, candidate.matched_blocks);
+  return choice;
+}
+
+double Placement::occupation_us(const Worker& worker, const PlaceRequest& request,
+                                uint32_t matched) const {
+  const WorkerInfo& info = worker.info;
   const uint64_t free =
       info.blocks_free - std::min<uint64_t>(info.blocks_free, worker.blocks_booked);
-  const uint64_t taken = needed - candidate.matched_blocks;
-  candidate.price_us =
-      options_.capacity_price * candidate.prefill_us +
-      eviction_us(info.profile, taken - std::min(taken, free), request.tokens_per_block) +
-      crowding_us(info.profile, worker.running, request.max_tokens) * request.choices;
-  if (choice.split) {
-    candidate.queue_us += prefill->candidate.queue_us;
-    candidate.prefill_us += prefill->candidate.prefill_us;
-    candidate.price_us += prefill->candidate.price_us;
-  }
-  return choice;
+  const uint64_t taken = blocks_needed(request) - matched;
+  return eviction_us(info.profile, taken - std::min(taken, free), request.tokens_per_block) +
+         crowding_us(info.profile, worker.running, request.max_tokens) * request.choices;
 }
 
 std::optional<size_t> Placement::best_of(const std::vector<Choice>& choices) const {
@@ -170,10 +210,11 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
   for (kv::WorkerMatch& match : index_.match(request.names)) {
     matches.emplace(match.worker, std::move(match));
   }
+  const Holdings holdings = holdings_of(request, now);
   std::vector<Choice> prefills;
   for (const auto& [id, worker] : workers_) {
     if (worker.info.role != WorkerRole::prefill) continue;
-    prefills.push_back(consider_prefill(worker, request, matches));
+    prefills.push_back(consider_prefill(worker, request, matches, holdings));
   }
   const std::optional<size_t> best_prefill = best_of(prefills);
   if (request.force_split && !best_prefill) return nobody(prefills, "prefill");
@@ -182,7 +223,7 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
   std::vector<Choice> decodes;
   for (const auto& [id, worker] : workers_) {
     if (worker.info.role == WorkerRole::prefill) continue;
-    decodes.push_back(consider_decode(worker, request, matches, prefill));
+    decodes.push_back(consider_decode(worker, request, matches, holdings, prefill));
   }
   const std::optional<size_t> best_decode = best_of(decodes);
   if (!best_decode) return nobody(decodes, "decode");
@@ -197,6 +238,11 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
     prefill->candidate.chosen = true;
     decision.prefill_worker = prefill->worker->info.id;
     decision.prefill_incarnation = prefill->worker->info.incarnation;
+  }
+  const Candidate& computing = prefill != nullptr ? prefill->candidate : decode.candidate;
+  if (!computing.fetch_store.empty()) {
+    decision.fetch_store = computing.fetch_store;
+    decision.fetch_blocks = computing.fetch_end;
   }
   decision.predicted_us = decode.candidate.predicted_us();
   decision.prompt_blocks = static_cast<uint32_t>(request.names.size());

@@ -31,6 +31,13 @@ struct WorkerInfo {
   uint32_t blocks_total = 0;
 };
 
+/// A process that keeps blocks and computes nothing.
+struct StoreInfo {
+  std::string id;
+  uint64_t incarnation = 0;
+  double transfer_bytes_per_us = 0;  ///< what it could copy when it started
+};
+
 struct PlacementOptions {
   /// A prefill worker is used when at least so many full blocks are not cached on the decode
   /// worker: what a prefill worker computes does not hold up other sequences.
@@ -62,8 +69,11 @@ struct Candidate {
   std::array<uint32_t, kv::num_tiers> matched_by_tier{};
   double queue_us = 0;    ///< work booked before this request
   double prefill_us = 0;  ///< tokens of this request computed here
-  double fetch_us = 0;    ///< blocks of this request read from the prefill worker
+  double fetch_us = 0;    ///< blocks of this request read from the prefill worker or a store
   double price_us = 0;    ///< capacity and slower steps, charged but not waited for
+  /// The store that it would read from, and up to which block; empty: it computes what it lacks.
+  std::string fetch_store;
+  uint32_t fetch_end = 0;
 
   [[nodiscard]] double predicted_us() const { return queue_us + prefill_us + fetch_us; }
   [[nodiscard]] double score_us() const { return predicted_us() + price_us; }
@@ -74,6 +84,9 @@ struct Decision {
   uint64_t decode_incarnation = 0;
   std::optional<std::string> prefill_worker;
   uint64_t prefill_incarnation = 0;
+  /// Who computes the prompt reads the first fetch_blocks blocks, less what it has, from here.
+  std::optional<std::string> fetch_store;
+  uint32_t fetch_blocks = 0;
   uint64_t booking = 0;
   double predicted_us = 0;     ///< until the first token
   uint32_t prompt_blocks = 0;  ///< full blocks of the prompt
@@ -93,8 +106,16 @@ class Placement {
   Status on_worker(const WorkerInfo& info);
   /// Forgets a worker with its blocks and bookings, if it is still this incarnation.
   void on_worker_gone(const std::string& id, uint64_t incarnation);
-  /// The worker's own count, which holds everything booked up to now.
-  void on_load(const std::string& id, uint64_t incarnation, uint32_t blocks_free);
+  /// The worker's own count, which holds everything booked up to now, and how fast it reads from
+  /// stores (0: it has not yet).
+  void on_load(const std::string& id, uint64_t incarnation, uint32_t blocks_free,
+               double fetch_bytes_per_us = 0);
+
+  /// Registers a store or a new incarnation of it, which starts without blocks. Errors as above.
+  Status on_store(const StoreInfo& info, TimeUs now);
+  /// It reported: only stores that were heard lately are read from.
+  void on_store_heard(const std::string& id, uint64_t incarnation, TimeUs now);
+  void on_store_gone(const std::string& id, uint64_t incarnation);
 
   /// Why the worker gets no new requests for now; empty: it does.
   void set_unfit(const std::string& id, std::string why);
@@ -124,6 +145,22 @@ class Placement {
     double queued_us = 0;
     uint32_t running = 0;        ///< sequences booked for decoding
     uint64_t blocks_booked = 0;  ///< since the last load report
+    double fetch_bytes_per_us = 0;
+  };
+  struct Store {
+    StoreInfo info;
+    TimeUs heard = 0;
+  };
+  /// What a store could give to one request.
+  struct Holding {
+    const Store* store = nullptr;
+    std::vector<bool> held;  ///< as the request's names
+  };
+  /// Blocks [those that the worker has, end) from a store.
+  struct Fetch {
+    std::string store;  ///< empty: nothing is worth fetching
+    uint32_t end = 0;
+    double us = 0;
   };
   struct Share {
     std::string worker;  ///< empty: none
@@ -144,13 +181,27 @@ class Placement {
     TokenRange range;
     bool split = false;  ///< the prefill worker computes the missing full blocks
   };
+  using Holdings = std::vector<Holding>;
 
   [[nodiscard]] std::string refusal(const Worker& worker, const PlaceRequest& request,
                                     uint64_t blocks_needed) const;
   [[nodiscard]] Choice consider_prefill(const Worker& worker, const PlaceRequest& request,
-                                        const Matches& matches) const;
+                                        const Matches& matches, const Holdings& holdings) const;
   [[nodiscard]] Choice consider_decode(const Worker& worker, const PlaceRequest& request,
-                                       const Matches& matches, const Choice* prefill) const;
+                                       const Matches& matches, const Holdings& holdings,
+                                       const Choice* prefill) const;
+  /// The decode worker computes the prompt itself, after reading what `fetch` says.
+  [[nodiscard]] Choice alone(Choice choice, const PlaceRequest& request, const Fetch& fetch) const;
+  /// It reads all that it lacks from the prefill worker.
+  [[nodiscard]] Choice split(Choice choice, const PlaceRequest& request,
+                             const Choice& prefill) const;
+  /// What the pages that the request takes and the slower steps of others are worth.
+  [[nodiscard]] double occupation_us(const Worker& worker, const PlaceRequest& request,
+                                     uint32_t matched) const;
+  [[nodiscard]] Holdings holdings_of(const PlaceRequest& request, TimeUs now) const;
+  /// What the worker, which has the first `matched` blocks, would best read from a store.
+  [[nodiscard]] Fetch best_fetch(const Worker& worker, const PlaceRequest& request,
+                                 uint32_t matched, const Holdings& holdings) const;
   /// The lowest score, ties in turn; nothing when all were refused.
   std::optional<size_t> best_of(const std::vector<Choice>& choices) const;
   [[nodiscard]] Error nobody(const std::vector<Choice>& choices, const char* role) const;
@@ -162,6 +213,7 @@ class Placement {
   PlacementOptions options_;
   kv::ClusterIndex index_;
   std::map<std::string, Worker> workers_;
+  std::map<std::string, Store> stores_;
   std::unordered_map<uint64_t, Booking> bookings_;
   uint64_t last_booking_ = 0;
   uint64_t turn_ = 0;

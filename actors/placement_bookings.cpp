@@ -1,5 +1,6 @@
 // The part of Placement that keeps account: workers, their load and the bookings.
 #include <algorithm>
+#include <cmath>
 
 #include "actors/placement.hpp"
 #include "base/concat.hpp"
@@ -43,11 +44,14 @@ void Placement::on_worker_gone(const std::string& id, uint64_t incarnation) {
   });
 }
 
-void Placement::on_load(const std::string& id, uint64_t incarnation, uint32_t blocks_free) {
+void Placement::on_load(const std::string& id, uint64_t incarnation, uint32_t blocks_free,
+                        double fetch_bytes_per_us) {
   const auto found = workers_.find(id);
   if (found == workers_.end() || found->second.info.incarnation != incarnation) return;
   found->second.info.blocks_free = blocks_free;
   found->second.blocks_booked = 0;
+  const bool usable = std::isfinite(fetch_bytes_per_us) && fetch_bytes_per_us > 0;
+  found->second.fetch_bytes_per_us = usable ? fetch_bytes_per_us : 0;
 }
 
 void Placement::set_unfit(const std::string& id, std::string why) {

@@ -60,6 +60,10 @@ std::string explain(const Decision& decision) {
                    ms(candidate.score_us()), " = queue ", ms(candidate.queue_us), " + prefill ",
                    ms(candidate.prefill_us), " + fetch ", ms(candidate.fetch_us), " + capacity ",
                    ms(candidate.price_us), "\n");
+    if (!candidate.fetch_store.empty()) {
+      text += concat("    reads blocks 0 to ", candidate.fetch_end, " from store ",
+                     candidate.fetch_store, "\n");
+    }
   }
   return text +
          "queue: work that comes first; prefill: computing the uncached prompt; fetch: reading its "

@@ -41,6 +41,10 @@ v1::StartRequest ResumePoint::next_attempt(const v1::Placement& placement, uint6
     *start.mutable_prefill() = placement.prefill();
     start.set_session(session);
     start.set_prefill_tokens(static_cast<uint32_t>(prefill_tokens().size()));
+  } else if (!placement.fetch().name().empty()) {
+    *start.mutable_fetch() = placement.fetch();
+    start.set_fetch_blocks(placement.fetch_blocks());
+    start.set_session(session);
   }
   for (const ChoiceResult& choice : choices_) {
     if (!choice.finish_reason.empty()) continue;

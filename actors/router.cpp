@@ -35,8 +35,27 @@ WorkerInfo to_info(const v1::WorkerHello& hello) {
   return info;
 }
 
+v1::WorkerHelloReply welcome_store(RouterState& state, const v1::WorkerHello& hello,
+                                   const caf::strong_actor_ptr& handle) {
+  v1::WorkerHelloReply reply;
+  const StoreInfo info{hello.node().name(), hello.node().incarnation(),
+                       hello.profile().transfer_bytes_per_us()};
+  if (auto status = state.placement.on_store(info, now_us()); !status) {
+    *reply.mutable_failure() = schemas::to_wire(status.error());
+    return reply;
+  }
+  RouterState::Store& store = state.stores[info.id];
+  store = {hello.node(), {}, handle};
+  store.report.set_name(info.id);
+  reply.set_want_snapshot(state.placement.index().last_number(info.id).value_or(0) !=
+                          hello.last_event());
+  log_info("router", concat("store ", info.id, " is here"));
+  return reply;
+}
+
 v1::WorkerHelloReply welcome_worker(RouterState& state, const v1::WorkerHello& hello,
                                     const caf::strong_actor_ptr& handle) {
+  if (has_role(hello.node(), "kv_store")) return welcome_store(state, hello, handle);
   v1::WorkerHelloReply reply;
   const WorkerInfo info = to_info(hello);
   if (auto status = state.placement.on_worker(info); !status) {
@@ -76,12 +95,13 @@ v1::KvEventsReply take_events(RouterState& state, const v1::KvEvents& wire) {
 void take_snapshot(RouterState& state, const std::string& payload) {
   v1::KvSnapshot snapshot;
   if (!snapshot.ParseFromString(payload)) return;
-  auto names = schemas::unpack_names(snapshot.names());
-  if (!names) return;
-  std::vector<kv::Residence> blocks(names->size());
-  for (size_t i = 0; i < blocks.size(); ++i) blocks[i].name = (*names)[i];
+  auto blocks = schemas::from_wire(snapshot);
+  if (!blocks) {
+    log_warning("router", concat("snapshot of ", snapshot.name(), ": ", blocks.error().message()));
+    return;
+  }
   state.placement.index().apply_snapshot(snapshot.name(), snapshot.incarnation(),
-                                         snapshot.last_number(), blocks);
+                                         snapshot.last_number(), *blocks);
 }
 
 v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
@@ -93,7 +113,8 @@ v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
   }
   found->second.load = load;
   found->second.heard_us = now_us();
-  state.placement.on_load(load.name(), load.incarnation(), load.blocks_free());
+  state.placement.on_load(load.name(), load.incarnation(), load.blocks_free(),
+                          load.fetch_bytes_per_us());
   return pong;
 }
 
@@ -135,6 +156,10 @@ v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   if (decision->prefill_worker) {
     *reply.mutable_prefill() = state.workers.at(*decision->prefill_worker).node;
   }
+  if (decision->fetch_store) {
+    *reply.mutable_fetch() = state.stores.at(*decision->fetch_store).node;
+    reply.set_fetch_blocks(decision->fetch_blocks);
+  }
   reply.set_booking(decision->booking);
   reply.set_predicted_us(decision->predicted_us);
   if (wire.explain()) reply.set_explanation(explain(*decision));
@@ -167,12 +192,19 @@ void count_placement(RouterState& state, const v1::PlaceRequest& request,
   });
 }
 
-void worker_down(RouterState& state, const caf::actor_addr& who) {
+void member_down(RouterState& state, const caf::actor_addr& who) {
   for (auto it = state.workers.begin(); it != state.workers.end(); ++it) {
     if (!(it->second.handle == who)) continue;
     log_warning("router", concat("worker ", it->first, " is gone"));
     state.placement.on_worker_gone(it->first, it->second.node.incarnation());
     state.workers.erase(it);
+    return;
+  }
+  for (auto it = state.stores.begin(); it != state.stores.end(); ++it) {
+    if (!(it->second.handle == who)) continue;
+    log_warning("router", concat("store ", it->first, " is gone"));
+    state.placement.on_store_gone(it->first, it->second.node.incarnation());
+    state.stores.erase(it);
     return;
   }
 }
@@ -184,9 +216,25 @@ void client_down(RouterState& state, const caf::actor_addr& who) {
   state.booked.erase(found);
 }
 
-v1::RouterStatus status_of(const RouterState& state) {
+void take_report(RouterState& state, const v1::StoreReport& report) {
+  const auto found = state.stores.find(report.name());
+  if (found == state.stores.end() || found->second.node.incarnation() != report.incarnation()) {
+    return;
+  }
+  found->second.report = report;
+  state.placement.on_store_heard(report.name(), report.incarnation(), now_us());
+}
+
+v1::RouterStatus status_of(RouterState& state) {
   v1::RouterStatus status;
+  const kv::ClusterIndex& index = state.placement.index();
   for (const auto& [name, worker] : state.workers) *status.add_workers() = worker.load;
+  for (const auto& [name, store] : state.stores) {
+    v1::StoreReport& report = *status.add_stores();
+    report = store.report;
+    report.set_blocks_known(index.num_blocks_of(name));
+  }
+  status.set_blocks_known(index.num_blocks());
   status.set_bookings(static_cast<uint32_t>(state.placement.num_bookings()));
   return status;
 }
@@ -198,7 +246,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
   self->state = std::make_shared<RouterState>(options, std::move(metrics));
   auto state = self->state;
   self->set_down_handler([state](const caf::down_msg& down) {
-    worker_down(*state, down.source);
+    member_down(*state, down.source);
     client_down(*state, down.source);
     measure(*state);
   });
@@ -213,6 +261,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         measure(*state);
         return heard;
       },
+      [state](const v1::StoreReport& report) { take_report(*state, report); },
       [self, state](const v1::Part& part) {
         state->parts.expire(now_us());
         auto [ack, whole] = state->parts.take(self->current_sender(), part, now_us());

@@ -23,9 +23,15 @@ struct RouterState {
     caf::strong_actor_ptr handle;
     TimeUs heard_us = 0;
   };
+  struct Store {
+    v1::NodeInfo node;
+    v1::StoreReport report;
+    caf::strong_actor_ptr handle;
+  };
   Placement placement;
   std::shared_ptr<Metrics> metrics;
   std::map<std::string, Worker> workers;
+  std::map<std::string, Store> stores;
   /// What each client has booked and not finished: it goes when the client does.
   std::map<caf::actor_addr, std::set<uint64_t>> booked;
   PeerParts parts;

@@ -1,12 +1,18 @@
-// What a worker asks of the transport: the real one (transport/), or a simulated one in tests.
+// What a worker or a store asks of the transport: the real one (transport/), or a simulated one in
+// tests.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/result.hpp"
 #include "transport/transport.hpp"
+
+namespace caf {
+class actor_system;
+}
 
 namespace troupe::actors {
 
@@ -19,6 +25,8 @@ struct TransportPorts {
   std::function<void(transport::PeerId, const transport::ReadRequest&, transport::ReadCallback)>
       read;
   std::function<void(uint64_t session)> cancel_session;
+  /// Its reads end; may be empty.
+  std::function<void(transport::PeerId)> disconnect;
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
   /// May be empty on its own.
@@ -26,5 +34,9 @@ struct TransportPorts {
 
   [[nodiscard]] bool empty() const { return !read; }
 };
+
+/// The real one. The system must outlive the ports.
+TransportPorts transport_ports(std::shared_ptr<transport::Transport> transport,
+                               caf::actor_system& system);
 
 }  // namespace troupe::actors

@@ -1,8 +1,10 @@
 #include "actors/worker.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "actors/limits.hpp"
+#include "actors/runtime.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
 
@@ -35,6 +37,8 @@ WorkerPorts WorkerCore::make_ports() {
   ports.revoke = [this](uint64_t session) {
     if (!setup_.transport.empty()) setup_.transport.revoke(session);
   };
+  ports.send_offer = [this](PeerKey store, const v1::Offer& offer) { send_offer(store, offer); };
+  ports.draw_session = random_u64;
   return ports;
 }
 
@@ -62,7 +66,7 @@ HandoverPorts WorkerCore::make_handover_ports() {
   ports.tell_source = [this](uint64_t session, const v1::ReadDone& done) {
     const auto found = sources_.find(session);
     if (found == sources_.end()) return;
-    self_->send(caf::actor_cast<PrefillActor>(found->second), done);
+    self_->send(caf::actor_cast<BlockSource>(found->second), done);
     if (done.all()) sources_.erase(found);
   };
   return ports;
@@ -100,22 +104,25 @@ void WorkerCore::attach(uint64_t session, const v1::NodeInfo& source, const v1::
     post([over] { over(error(Code::unavailable, "this worker has no transport")); });
     return;
   }
-  resolve(self_, setup_.caller, source, "prefill", [this, session, wire, over](auto resolved) {
-    if (!resolved) {
-      over(resolved.error());
-      return;
-    }
-    sources_[session] = resolved->second;
-    self_->monitor(resolved->second);
-    self_
-        ->request(caf::actor_cast<PrefillActor>(resolved->second),
-                  std::chrono::milliseconds(limits::answer_timeout_ms), wire)
-        .then([over](const v1::AttachReply& reply) { over(reply); },
-              [this, over](const caf::error& e) {
-                over(error(Code::unavailable, concat("the prefill worker did not answer: ",
-                                                     self_->system().render(e))));
-              });
-  });
+  const bool is_store = std::ranges::count(source.roles(), "kv_store") > 0;
+  resolve(self_, setup_.caller, source, is_store ? "kv_store" : "prefill",
+          [this, session, wire, over](auto resolved) {
+            if (!resolved) {
+              over(resolved.error());
+              return;
+            }
+            sources_[session] = resolved->second;
+            self_->monitor(resolved->second);
+            self_
+                ->request(caf::actor_cast<BlockSource>(resolved->second),
+                          std::chrono::milliseconds(limits::answer_timeout_ms), wire)
+                .then(
+                    [over](const v1::AttachReply& reply) { over(reply); },
+                    [this, over](const caf::error& e) {
+                      over(error(Code::unavailable, concat("the source of blocks did not answer: ",
+                                                           self_->system().render(e))));
+                    });
+          });
 }
 
 void WorkerCore::connect(uint64_t session, const std::string& address) {
@@ -182,6 +189,8 @@ void WorkerCore::on_down(const caf::down_msg& down) {
   if (draft_.handle && draft_.handle == down.source) lose_draft();
   const auto known = keys_.find(down.source);
   if (known != keys_.end()) {
+    // It may only be the connection that is gone: the next membership greets it again.
+    if (logic_->offers().store() == known->second) store_incarnation_ = 0;
     logic_->on_peer_down(known->second);
     peers_.erase(known->second);
     keys_.erase(known);

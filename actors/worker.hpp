@@ -41,6 +41,8 @@ class WorkerCore {
   v1::PartAck on_part(const v1::Part& part);
   v1::AttachReply on_attach(const v1::Attach& attach);
   void on_members(const v1::Members& members);
+  /// The store to offer blocks to: on our host before others, then by name.
+  void choose_store(const v1::Members& members);
   void on_down(const caf::down_msg& down);
   void on_tick();
   v1::Pong on_ping(const v1::Ping& ping);
@@ -78,6 +80,8 @@ class WorkerCore {
   std::unique_ptr<DraftLink> make_draft_link();
   void follow_draft(const v1::Members& members);
   void lose_draft();
+  void greet_store(const v1::NodeInfo& node);
+  void send_offer(PeerKey store, const v1::Offer& offer);
   void post(std::function<void()> run);
 
   WorkerActor::pointer self_;
@@ -93,6 +97,7 @@ class WorkerCore {
   std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
   std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
   std::map<std::string, Router> routers_;
+  uint64_t store_incarnation_ = 0;  ///< of the store that was chosen; 0: none
   bool draining_ = false;
   bool is_elsewhere_ = false;  ///< another worker could take over what runs here
   bool stall_told_ = false;

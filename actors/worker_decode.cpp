@@ -104,23 +104,24 @@ bool WorkerLogic::admit(Choice& choice) {
 }
 
 bool WorkerLogic::begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now) {
-  if (start.prefill().name().empty() || start.session() == 0) return false;
-  const uint32_t per_block = parts_.pool.layout().tokens_per_block;
-  if (start.prefill_tokens() <= per_block) return false;
-  const auto wanted = std::min(parts_.engine.block_names(*first.sequence).size(),
-                               static_cast<size_t>((start.prefill_tokens() - 1) / per_block));
-  const uint32_t cached = parts_.engine.num_cached_blocks(*first.sequence);
-  if (cached >= wanted) return false;
-  auto pages = parts_.engine.expect_external(*first.sequence, static_cast<uint32_t>(wanted));
-  if (pages.empty()) return false;
-  first.session = start.session();
-  handovers_.begin(start.session(), *first.sequence, start.prefill(), cached, std::move(pages),
-                   parts_.fingerprint, now);
-  return true;
+  if (start.session() == 0) return false;
+  bool reads = false;
+  if (!start.prefill().name().empty()) {
+    const uint32_t per_block = parts_.pool.layout().tokens_per_block;
+    if (start.prefill_tokens() <= per_block) return false;
+    reads = begin_reading(start.session(), *first.sequence, start.prefill(),
+                          (start.prefill_tokens() - 1) / per_block, false, now);
+  } else if (!start.fetch().name().empty()) {
+    reads = begin_reading(start.session(), *first.sequence, start.fetch(), start.fetch_blocks(),
+                          true, now);
+  }
+  if (reads) first.session = start.session();
+  return reads;
 }
 
 void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
   now_ = std::max(now_, summary.last_read_us);
+  note_fetch(summary);
   std::vector<ChoiceKey> refused;
   for (auto& [key, choice] : choices_) {
     if (choice.session != summary.session) continue;
@@ -130,6 +131,8 @@ void WorkerLogic::on_handover_over(const HandoverSummary& summary) {
       choice.stats.set_transport(summary.transport);
       choice.stats.set_transfer_us(static_cast<uint64_t>(summary.read_us));
       choice.stats.set_handover_us(static_cast<uint64_t>(summary.handover_us));
+      choice.stats.set_cached_tokens(choice.stats.cached_tokens() +
+                                     summary.blocks_reused * parts_.pool.layout().tokens_per_block);
       choice.stats_news = true;
       metrics_.on_handover(summary, key.first);
     } else if (!admit(choice)) {

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "actors/handover.hpp"
+#include "actors/peer_key.hpp"
+#include "actors/store_offers.hpp"
 #include "actors/worker_metrics.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -28,9 +30,6 @@
 
 namespace troupe::actors {
 
-/// Names an actor on the other side (a client, a reader of blocks); given by the shell.
-using PeerKey = uint64_t;
-
 /// What the logic asks of its shell. Calls must not re-enter the logic.
 struct WorkerPorts {
   std::function<void(PeerKey client, const v1::Deltas&)> send_deltas;
@@ -41,6 +40,10 @@ struct WorkerPorts {
   /// The session may read the page of our pool / may read nothing any more.
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  /// Offers blocks to a store; answered by offers().on_reply().
+  std::function<void(PeerKey store, const v1::Offer&)> send_offer;
+  /// A number for a session that nobody else has.
+  std::function<uint64_t()> draw_session;
 };
 
 /// What the logic works on; all of it outlives the logic.
@@ -70,6 +73,7 @@ class WorkerLogic {
   void on_peer_down(PeerKey peer);
   Handovers& handovers() { return handovers_; }
   WorkerMetrics& metrics() { return metrics_; }
+  StoreOffers& offers() { return offers_; }
 
   // --- prefill --------------------------------------------------------------------------------
   /// The session is the client's until it is read: it ends when the client goes.
@@ -131,6 +135,9 @@ class WorkerLogic {
     std::optional<PeerKey> reader;
     std::optional<PeerKey> client;
     TimeUs since_us = 0;
+    uint64_t fetch_session = 0;  ///< reads the prompt's beginning from a store; 0: none does
+    uint32_t num_cached = 0;     ///< leading blocks that were here
+    uint32_t num_reused = 0;     ///< and those that came from a store as well
   };
   using ChoiceKey = std::pair<uint64_t, uint32_t>;
 
@@ -140,6 +147,12 @@ class WorkerLogic {
   bool admit(Choice& choice);
   /// True when the choice now waits for blocks.
   bool begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now);
+  /// Reads blocks of a prompt that is to be computed here from a store.
+  void begin_fetch(const v1::PrefillRequest& request, Source& source, TimeUs now);
+  /// What a session of either kind reads: the blocks up to `end` that the sequence lacks. False:
+  /// nothing to read, or no room.
+  bool begin_reading(uint64_t session, engine::SequenceId sequence, const v1::NodeInfo& source,
+                     size_t end, bool by_name, TimeUs now);
   /// The blocks of a session are here, or will not come: the choices that waited go on.
   void on_handover_over(const HandoverSummary& summary);
   /// Tells a client that this worker will not (go on to) work on a choice.
@@ -157,6 +170,7 @@ class WorkerLogic {
   void take_outcome(const engine::Outcome& outcome, TimeUs now);
   using Announces = std::map<uint64_t, v1::Announce>;
   void take_block(const engine::BlockReady& ready, Announces& announces);
+  [[nodiscard]] bool came_from_store(const engine::BlockReady& ready) const;
   Source& source_of(uint64_t session, TimeUs now);
   /// Does what the session's state machine says; what is to be told is added to `announce`. The
   /// source may be gone afterwards.
@@ -165,10 +179,15 @@ class WorkerLogic {
   void apply(uint64_t session, const transport::SourceActions& actions);
   void tell_reader(std::optional<PeerKey> reader, const v1::Announce& announce);
 
+  /// One step, if the device is idle and there is work.
+  void start_step();
+  void note_fetch(const HandoverSummary& summary);
+
   WorkerParts parts_;
   WorkerPorts ports_;
   Handovers handovers_;
   WorkerMetrics metrics_;
+  StoreOffers offers_;
   bool running_ = false;  ///< a plan is with the device
   bool closing_ = false;
   bool draining_ = false;
@@ -180,6 +199,10 @@ class WorkerLogic {
   std::unordered_map<PeerKey, Client> clients_;
   std::unordered_map<uint64_t, Source> sources_;
   std::unordered_map<engine::SequenceId, uint64_t> source_by_sequence_;
+  std::unordered_map<uint64_t, uint64_t> source_by_fetch_;  ///< fetch session -> session
+  uint64_t blocks_fetched_ = 0;
+  uint64_t blocks_corrupt_ = 0;
+  double fetch_bytes_per_us_ = 0;  ///< 0: not measured yet
 };
 
 }  // namespace troupe::actors

@@ -56,6 +56,8 @@ Status WorkerLogic::on_prefill(PeerKey client, const v1::PrefillRequest& request
   metrics_.on_prefill(request, now);
   source.sequence = *id;
   source_by_sequence_[*id] = session;
+  source.num_cached = source.num_reused = parts_.engine.num_cached_blocks(*id);
+  begin_fetch(request, source, now);
   return {};
 }
 
@@ -112,23 +114,27 @@ void WorkerLogic::take_block(const engine::BlockReady& ready, Announces& announc
 void WorkerLogic::apply(uint64_t session, const transport::SourceActions& actions,
                         v1::Announce& announce) {
   announce.set_session(session);
+  const auto found = sources_.find(session);
   for (const transport::BlockAnnouncement& block : actions.announce) {
     v1::AnnouncedBlock* added = announce.add_blocks();
     added->set_block_index(block.index);
     added->set_page(block.page);
     added->set_checksum(block.checksum);
+    added->set_reused(block.index < found->second.num_reused);
   }
   if (actions.tell_last) announce.set_last(true);
   if (actions.tell_failure) *announce.mutable_failure() = schemas::to_wire(*actions.tell_failure);
   if (actions.over) ports_.revoke(session);
   for (const kv::PageId page : actions.unpin) parts_.pool.release(page);
   if (!actions.over) return;
-  const auto found = sources_.find(session);
-  if (found->second.sequence) {
-    source_by_sequence_.erase(*found->second.sequence);
-    if (!found->second.prefilled) parts_.engine.cancel(*found->second.sequence);
-  }
+  const auto sequence = found->second.sequence;
+  const uint64_t fetch = found->second.fetch_session;
+  const bool runs = sequence && !found->second.prefilled;
+  if (sequence) source_by_sequence_.erase(*sequence);
   sources_.erase(found);
+  source_by_fetch_.erase(fetch);
+  // No page may go while a read can still write it.
+  if (runs) handovers_.cancel(fetch, [this, sequence] { parts_.engine.cancel(*sequence); });
 }
 
 void WorkerLogic::apply(uint64_t session, const transport::SourceActions& actions) {
@@ -147,6 +153,7 @@ void WorkerLogic::tell_reader(std::optional<PeerKey> reader, const v1::Announce&
 
 void WorkerLogic::on_read_done(const v1::ReadDone& done, TimeUs now) {
   now_ = now;
+  if (offers_.on_read_done(done, now)) return;
   const auto found = sources_.find(done.session());
   if (found == sources_.end()) return;
   const std::vector<uint32_t> indices(done.block_index().begin(), done.block_index().end());

@@ -22,6 +22,7 @@ void WorkerCore::on_members(const v1::Members& members) {
   move_if_drained();
   if (own_.name().empty()) return;
   follow_draft(members);
+  choose_store(members);
   for (const v1::NodeInfo& node : members.nodes()) {
     const bool routes =
         std::find(node.roles().begin(), node.roles().end(), "router") != node.roles().end();

@@ -12,9 +12,23 @@ WorkerLogic::WorkerLogic(WorkerParts parts, WorkerPorts ports)
       ports_(std::move(ports)),
       handovers_(parts_.engine, ports_.handover,
                  [this](const HandoverSummary& summary) { on_handover_over(summary); }),
-      metrics_(parts_.metrics) {}
+      metrics_(parts_.metrics),
+      offers_(parts_.pool, parts_.index, parts_.transport_address,
+              {ports_.send_offer, ports_.draw_session, ports_.grant, ports_.revoke}) {}
 
 void WorkerLogic::pump() {
+  start_step();
+  const bool starved = !running_ && offers_.num_sessions() > 0 && parts_.pool.num_free() == 0 &&
+                       parts_.engine.stats().waiting > 0;
+  if (starved) {
+    // Somebody waits for pages that a store has not read yet.
+    offers_.drop_all();
+    start_step();
+  }
+  offers_.pump(now_);
+}
+
+void WorkerLogic::start_step() {
   if (running_ || !parts_.engine.has_work()) return;
   engine::StepPlan plan = parts_.engine.plan();
   if (plan.spans.empty()) {
@@ -42,6 +56,7 @@ void WorkerLogic::take_outcome(const engine::Outcome& outcome, TimeUs now) {
   Announces announces;
   std::set<uint64_t> prefills;
   for (const engine::BlockReady& ready : outcome.blocks) {
+    if (!came_from_store(ready)) offers_.add(ready.name);
     take_block(ready, announces);
     const auto owner = source_by_sequence_.find(ready.sequence);
     if (owner == source_by_sequence_.end()) continue;
@@ -91,12 +106,14 @@ void WorkerLogic::on_peer_down(PeerKey peer) {
     apply(session, source.reader == peer ? source.session.on_peer_down() : source.session.cancel());
   }
   clients_.erase(peer);
+  if (offers_.store() == peer) offers_.set_store(std::nullopt);
 }
 
 void WorkerLogic::on_tick(TimeUs now) {
   now_ = now;
   metrics_.on_load(load(now), parts_.engine.stats());
   handovers_.on_tick(now);
+  offers_.on_tick(now);
   std::vector<uint64_t> sessions;
   for (const auto& [session, source] : sources_) sessions.push_back(session);
   for (uint64_t session : sessions) {
@@ -138,7 +155,13 @@ v1::LoadReport WorkerLogic::load(TimeUs now) const {
   load.set_drafted(stats.drafted);
   load.set_accepted(stats.accepted);
   load.set_cached_tokens(stats.cached_tokens);
-  load.set_sessions(static_cast<uint32_t>(sources_.size() + handovers_.size()));
+  load.set_sessions(
+      static_cast<uint32_t>(sources_.size() + handovers_.size() + offers_.num_sessions()));
+  load.set_blocks_fetched(blocks_fetched_);
+  load.set_fetch_bytes_per_us(fetch_bytes_per_us_);
+  load.set_blocks_corrupt(blocks_corrupt_);
+  load.set_blocks_offered(offers_.num_offered());
+  load.set_offers_dropped(offers_.num_dropped());
   load.set_draining(draining_ || closing_);
   load.set_stalled(is_stalled(now));
   return load;

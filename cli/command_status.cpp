@@ -74,6 +74,25 @@ Json node_json(const actors::NodeStatus& node) {
           {"health", node.health}};
 }
 
+Json store_json(const actors::StoreStatus& store) {
+  return {{"name", store.name},
+          {"blocks", store.blocks},
+          {"blocks_total", store.blocks_total},
+          {"blocks_known", store.blocks_known},
+          {"blocks_arriving", store.blocks_arriving},
+          {"blocks_pinned", store.blocks_pinned},
+          {"block_bytes", store.block_bytes},
+          {"bytes", store.blocks * store.block_bytes},
+          {"memory_bytes", store.memory_bytes},
+          {"sessions", store.sessions},
+          {"hits", store.hits},
+          {"misses", store.misses},
+          {"stored", store.stored},
+          {"evicted", store.evicted},
+          {"refused", store.refused},
+          {"corrupt", store.corrupt}};
+}
+
 Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
   Json body;
   body["cluster"] = state.name;
@@ -106,12 +125,14 @@ Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView
     for (const auto& node : guests(state, *view)) body["joined"].push_back(node_json(node));
   }
   body["workers"] = Json::array();
+  body["stores"] = Json::array();
   body["bookings"] = 0;
   if (!view) {
     body["unreachable"] = view.error().message();
     return body;
   }
   for (const auto& worker : view->workers) body["workers"].push_back(worker_json(worker));
+  for (const auto& store : view->stores) body["stores"].push_back(store_json(store));
   body["bookings"] = view->bookings;
   return body;
 }
@@ -152,6 +173,14 @@ void print(const launch::ClusterState& state, const Result<actors::ClusterView>&
               << std::left << std::setw(6) << w.blocks_total << std::right << std::setw(11)
               << w.prefill_tokens << std::setw(9) << w.decode_tokens << std::setw(8)
               << w.cached_tokens << "\n";
+  }
+  if (!view->stores.empty())
+    std::cout << "\nstore       blocks used/total     MiB    hits  misses\n";
+  for (const auto& s : view->stores) {
+    std::cout << std::left << std::setw(12) << s.name << std::right << std::setw(11) << s.blocks
+              << "/" << std::left << std::setw(6) << s.blocks_total << std::right << std::setw(7)
+              << (s.blocks * s.block_bytes >> 20) << std::setw(8) << s.hits << std::setw(8)
+              << s.misses << "\n";
   }
   std::cout << std::flush;
 }

@@ -20,6 +20,7 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   options.model_name = start.process.model;
   options.draft_bytes = start.process.draft_bytes;
 
+  options.store_bytes = start.process.store_bytes;
   actors::WorkerOptions& worker = options.worker;
   worker.threads = static_cast<int>(start.process.threads);
   worker.kv_bytes = start.process.kv_bytes;

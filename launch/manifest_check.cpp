@@ -175,6 +175,10 @@ void Checker::check_processes() {
       needs_model = needs_model || role == v1::Manifest::ROLE_FRONT ||
                     role == v1::Manifest::ROLE_PREFILL || role == v1::Manifest::ROLE_DECODE;
     }
+    if (seen.contains(v1::Manifest::ROLE_KV_STORE) &&
+        (seen.contains(v1::Manifest::ROLE_PREFILL) || seen.contains(v1::Manifest::ROLE_DECODE))) {
+      add(path + ".run", "a kv_store outlives the workers, expected a process of its own for it");
+    }
     if (needs_model) fill_from_only("models", path + ".model", *process.mutable_model());
     if (process.count() > 1 && process.port() != 0) {
       add(path + ".port", concat(process.count(), " processes cannot share port ", process.port(),

@@ -24,6 +24,7 @@ struct PlannedProcess {
   uint32_t threads = 1;
   uint64_t kv_bytes = 0;     ///< 0 unless it prefills or decodes
   uint64_t draft_bytes = 0;  ///< 0 unless it drafts
+  uint64_t store_bytes = 0;  ///< 0 unless it is a kv_store
   uint16_t port = 0;         ///< 0: a free one is chosen at start
 
   [[nodiscard]] bool plays(const std::string& role) const;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
@@ -10,9 +11,10 @@ std::string to_table(const LaunchPlan& plan) {
   std::vector<std::vector<std::string>> rows = {
       {"PROCESS", "HOST", "ROLES", "MODEL", "THREADS", "KV", "PORT"}};
   for (const PlannedProcess& process : plan.processes) {
+    const uint64_t kv_bytes = std::max(process.kv_bytes, process.store_bytes);
     rows.push_back({process.name, process.host, joined(process.roles),
                     process.model.empty() ? "-" : process.model, std::to_string(process.threads),
-                    process.kv_bytes == 0 ? "-" : format_bytes(process.kv_bytes),
+                    kv_bytes == 0 ? "-" : format_bytes(kv_bytes),
                     process.port == 0 ? "chosen" : std::to_string(process.port)});
   }
   std::string out = concat("cluster ", plan.cluster, ", planned for host ", plan.host, "\n\n");
@@ -35,6 +37,7 @@ std::string to_json(const LaunchPlan& plan) {
                                 {"model_path", process.model_path},
                                 {"threads", process.threads},
                                 {"kv_bytes", process.kv_bytes},
+                                {"store_bytes", process.store_bytes},
                                 {"port", process.port}});
   }
   out["environment"] = Json::object();

@@ -144,4 +144,21 @@ Result<std::vector<kv::Event>> from_wire(const v1::KvEvents& wire) {
   return events;
 }
 
+Result<std::vector<kv::Residence>> from_wire(const v1::KvSnapshot& wire) {
+  TROUPE_ASSIGN(const auto names, unpack_names(wire.names()));
+  if (!wire.tiers().empty() && wire.tiers().size() != names.size()) {
+    return error(Code::corrupt,
+                 concat(names.size(), " block names but ", wire.tiers().size(), " tiers"));
+  }
+  std::vector<kv::Residence> blocks(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const uint8_t tier = wire.tiers().empty() ? 0 : static_cast<uint8_t>(wire.tiers()[i]);
+    if (tier > static_cast<uint8_t>(kv::Tier::disk)) {
+      return error(Code::corrupt, concat("a block in tier ", unsigned{tier}), "0, 1 or 2");
+    }
+    blocks[i] = {names[i], static_cast<kv::Tier>(tier)};
+  }
+  return blocks;
+}
+
 }  // namespace troupe::schemas

@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "engine/sampling.hpp"
 #include "kv/block_name.hpp"
+#include "kv/cluster_index.hpp"
 #include "kv/events.hpp"
 #include "schemas/cluster.pb.h"
 #include "schemas/common.pb.h"
@@ -40,5 +41,9 @@ Result<kv::BlockName> unpack_name(std::string_view bytes);
 /// Events must be numbered without a hole.
 v1::KvEvents to_wire(const std::vector<kv::Event>& events);
 Result<std::vector<kv::Event>> from_wire(const v1::KvEvents& events);
+
+/// What a snapshot says is where. Errors: corrupt (names of a bad length, tiers that do not exist
+/// or are not as many as the names).
+Result<std::vector<kv::Residence>> from_wire(const v1::KvSnapshot& snapshot);
 
 }  // namespace troupe::schemas

@@ -96,7 +96,14 @@ void ReceiverSession::start_reads(ReceiverActions& actions) {
 ReceiverActions ReceiverSession::on_last(TimeUs now) {
   if (is_final(state_)) return {};
   lease_.heard(now);
-  if (num_announced_ == blocks_.size() && !blocks_.empty()) return {};
+  is_last_ = true;
+  return fail_if_short();
+}
+
+ReceiverActions ReceiverSession::fail_if_short() {
+  const bool is_short = is_last_ && (num_announced_ < blocks_.size() || blocks_.empty());
+  // What was announced is of use: it is read first.
+  if (!is_short || num_reading_ > 0 || !waiting_.empty()) return {};
   return fail(error(Code::unavailable, concat("the source announced ", num_announced_, " of ",
                                               blocks_.size(), " blocks and no more will come")));
 }
@@ -125,6 +132,8 @@ ReceiverActions ReceiverSession::on_read_done(uint32_t index, const Status& resu
   if (num_verified_ == blocks_.size()) {
     enter(SessionState::verified);
     actions = end(SessionState::done);
+  } else if (actions.read.empty()) {
+    actions = fail_if_short();
   }
   actions.arrived.push_back(index);
   return actions;

@@ -51,7 +51,8 @@ class ReceiverSession {
   ReceiverActions on_connected(TimeUs now);
   /// Announced twice: ignored. Without reserved pages or outside of them: the session fails.
   ReceiverActions on_announce(const BlockAnnouncement& block, TimeUs now);
-  /// The source will announce no more: if that is not all, the session fails.
+  /// The source will announce no more: if that is not all, the session fails when the blocks that
+  /// were announced are read.
   ReceiverActions on_last(TimeUs now);
   /// A read that an action asked for has ended. A block that failed fails the session; what is
   /// verified stays.
@@ -80,6 +81,7 @@ class ReceiverSession {
   void enter(SessionState next);
   ReceiverActions end(SessionState final_state);
   void start_reads(ReceiverActions& actions);
+  ReceiverActions fail_if_short();
   Block* find(uint32_t index);
 
   uint64_t token_;
@@ -93,6 +95,7 @@ class ReceiverSession {
   uint32_t num_reading_ = 0;
   uint32_t num_verified_ = 0;
   bool connected_ = false;
+  bool is_last_ = false;  ///< no more announcements will come
 };
 
 }  // namespace troupe::transport

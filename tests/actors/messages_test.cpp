@@ -177,10 +177,11 @@ constexpr bool interfaces_registered() {
   return (signatures_registered(typename Interfaces::signatures{}) && ...);
 }
 
-static_assert(interfaces_registered<PartSink, MembersListener, NodeActor, DirectoryActor,
-                                    RouterActor, FrontActor, PrefillActor, DecodeActor, DeltaSink,
-                                    AnnounceSink, WorkerActor, DeviceActor, ClientActor>(),
-              "an interface has a message that is not in TROUPE_WIRE_MESSAGES");
+static_assert(
+    interfaces_registered<PartSink, MembersListener, NodeActor, DirectoryActor, RouterActor,
+                          FrontActor, PrefillActor, DecodeActor, DeltaSink, AnnounceSink,
+                          WorkerActor, DeviceActor, ClientActor, BlockSource, KvStoreActor>(),
+    "an interface has a message that is not in TROUPE_WIRE_MESSAGES");
 
 }  // namespace
 

@@ -16,21 +16,16 @@
 #include <vector>
 
 #include "actors/limits.hpp"
-#include "actors/resume_point.hpp"
 #include "actors/worker_logic.hpp"
 #include "base/concat.hpp"
 #include "base/crc32c.hpp"
 #include "engine/sim_backend.hpp"
 #include "schemas/convert.hpp"
+#include "tests/actors/world_client.hpp"
+#include "tests/actors/world_store.hpp"
 #include "tests/support/sim_world.hpp"
-#include "tests/text/small_tokenizer.hpp"
 
 namespace troupe::testing {
-
-inline std::shared_ptr<const text::Tokenizer> world_tokenizer() {
-  static const auto tokenizer = *text::Tokenizer::make(text::small_spec());
-  return tokenizer;
-}
 
 /// Draws every token of world_tokenizer(), broken characters among them.
 inline engine::SimOptions world_device() {
@@ -46,52 +41,6 @@ struct WorkerSpec {
   std::string fingerprint = std::string(32, 'f');
   std::shared_ptr<const text::Tokenizer> tokenizer = world_tokenizer();
   TimeUs page_lease_us = transport::limits::lease_us;
-};
-
-/// What a test asks for.
-struct WorldRequest {
-  std::vector<int32_t> prompt;
-  uint32_t max_tokens = 24;
-  uint32_t choices = 1;
-  std::vector<std::string> stop{};
-  std::vector<int32_t> stop_ids{};
-  float temperature = 1.0f;
-  uint64_t seed = 7;
-  bool drafts = false;
-  uint32_t top_logprobs = 0;
-
-  [[nodiscard]] actors::ResumePoint resume_point(uint64_t id) const {
-    engine::SamplingParams sampling;
-    sampling.max_tokens = max_tokens;
-    sampling.temperature = temperature;
-    sampling.seed = seed;
-    sampling.stop_ids = stop_ids;
-    sampling.top_logprobs = top_logprobs;
-    v1::PreparedRequest prepared;
-    prepared.set_request_id(id);
-    prepared.mutable_prompt()->Add(prompt.begin(), prompt.end());
-    *prepared.mutable_sampling() = schemas::to_wire(sampling);
-    prepared.set_root(schemas::pack_name(kv::root_name(Digest{}, "")));
-    actors::GenerateRequest request;
-    request.choices = choices;
-    request.stop = stop;
-    request.drafts = drafts;
-    return {std::move(prepared), request};
-  }
-};
-
-/// A client of one request.
-struct WorldClient {
-  actors::PeerKey key = 0;
-  uint64_t request_id = 0;
-  actors::ResumePoint resume;
-  bool acks = true;
-  std::vector<v1::Deltas> inbox;
-  std::vector<Error> failures;
-
-  [[nodiscard]] const actors::ChoiceResult& choice(size_t i = 0) const {
-    return resume.choices().at(i);
-  }
 };
 
 class WorkerWorld;
@@ -136,6 +85,7 @@ class WorldWorker {
  private:
   void attach() { REQUIRE(backend.attach_pool(pool.region()).ok()); }
   actors::WorkerPorts ports(WorkerWorld& world);
+  actors::HandoverPorts handover_ports(WorkerWorld& world);
 };
 
 class WorkerWorld {
@@ -162,12 +112,22 @@ class WorkerWorld {
     return *clients.back();
   }
 
-  /// Begins the client's next attempt; an empty prefill name: the decode worker does it all.
+  /// A store that all workers know.
+  WorldStore& add_store(size_t bytes) {
+    store = std::make_unique<WorldStore>(bytes, store_ports());
+    for (auto& one : workers) one->logic.offers().set_store(store_key);
+    return *store;
+  }
+
+  /// Begins the client's next attempt; an empty prefill name: the decode worker does it all. Who
+  /// computes reads the first fetch_blocks blocks from the store.
   uint64_t start(WorldClient& client, const std::string& decode, const std::string& prefill = "",
                  bool send_prefill_too = true) {
     v1::Placement placement;
     placement.mutable_decode()->set_name(decode);
     placement.mutable_prefill()->set_name(prefill);
+    if (fetch_blocks > 0) placement.mutable_fetch()->set_name(store_name);
+    placement.set_fetch_blocks(fetch_blocks);
     const uint64_t session = ++last_session_;
     const v1::StartRequest started = client.resume.next_attempt(placement, session);
     if (!prefill.empty() && send_prefill_too) send_prefill(client, prefill, session);
@@ -184,6 +144,9 @@ class WorkerWorld {
     request.set_root(client.resume.prepared().root());
     const auto tokens = client.resume.prefill_tokens();
     request.mutable_tokens()->Add(tokens.begin(), tokens.end());
+    if (fetch_blocks > 0) request.mutable_fetch()->set_name(store_name);
+    request.set_fetch_blocks(fetch_blocks);
+    request.set_fetch_session(++last_session_);
     send(prefill, [this, prefill, request, client_key = client.key] {
       prefill_statuses.push_back(worker(prefill).logic.on_prefill(client_key, request, now));
     });
@@ -230,6 +193,7 @@ class WorkerWorld {
 
   void tick(TimeUs later) {
     now += later;
+    if (store && !store->dead && !store->stopped) store->logic.on_tick(now);
     for (auto& one : workers) {
       if (one->dead) continue;
       one->logic.on_tick(now);
@@ -238,9 +202,25 @@ class WorkerWorld {
   }
 
   /// The process is gone; the others hear of it.
+  void kill_store() {
+    store->dead = true;
+    for (auto& one : workers) {
+      for (const auto& [session, source] : std::map(one->sources)) {
+        if (source == store_name) one->logic.handovers().on_source_down(session, now);
+      }
+      one->logic.on_peer_down(store_key);
+      one->logic.pump();
+    }
+  }
+  /// A stopped store goes on with what was sent to it meanwhile.
+  void wake_store() {
+    store->stopped = false;
+    for (auto& run : std::exchange(kept_, {})) mail_.emplace_back(store_name, std::move(run));
+  }
   void kill(const std::string& name) {
     WorldWorker& gone = worker(name);
     gone.dead = true;
+    if (store && !store->dead) store->logic.on_peer_down(gone.index);
     for (auto& one : workers) {
       if (one->dead) continue;
       for (const auto& [session, source] : std::map(one->sources)) {
@@ -255,6 +235,7 @@ class WorkerWorld {
     for (const auto& one : workers) {
       if (!one->dead) one->check_all_free();
     }
+    if (store && !store->dead) store->check_idle();
   }
 
   void take_deltas(actors::PeerKey key, WorldWorker& from, const v1::Deltas& deltas) {
@@ -274,6 +255,38 @@ class WorkerWorld {
     send(to, [this, key = client.key, to, number] {
       worker(to).logic.on_deltas_ack(key, number, now);
     });
+  }
+
+  Result<transport::ReadDone> copy(std::byte* to, const std::byte* from, size_t bytes,
+                                   const transport::ReadRequest& request) {
+    now += 5;
+    std::copy_n(from, bytes, to);
+    if (crc32c({to, bytes}) != request.checksum) return error(Code::corrupt, "bad checksum");
+    return transport::ReadDone{transport::Path::shared_memory, bytes, 5};
+  }
+  Result<transport::ReadDone> read_from_store(WorldWorker& reader,
+                                              const transport::ReadRequest& request) {
+    if (reader.cancelled_reads.contains(request.session_token)) {
+      return error(Code::cancelled, "cancelled");
+    }
+    if (store->dead) return error(Code::unavailable, "the peer is gone");
+    if (!store->granted.contains({request.session_token, request.remote_page})) {
+      return error(Code::failed_precondition, "the page is not granted");
+    }
+    return copy(reader.pool.page(request.local_page), store->page(request.remote_page),
+                reader.pool.layout().block_bytes(), request);
+  }
+  Result<transport::ReadDone> read_into_store(const WorldWorker& source,
+                                              const transport::ReadRequest& request) {
+    if (store->cancelled_reads.contains(request.session_token)) {
+      return error(Code::cancelled, "cancelled");
+    }
+    if (source.dead) return error(Code::unavailable, "the peer is gone");
+    if (!source.granted.contains({request.session_token, request.remote_page})) {
+      return error(Code::failed_precondition, "the page is not granted");
+    }
+    return copy(store->page(request.local_page), source.pool.page(request.remote_page),
+                source.pool.layout().block_bytes(), request);
   }
 
   /// Reads as the transport does: granted pages only, checksum verified, bytes copied.
@@ -297,13 +310,25 @@ class WorkerWorld {
   TimeUs now = 1'000'000;
   std::vector<std::unique_ptr<WorldWorker>> workers;
   std::vector<std::unique_ptr<WorldClient>> clients;
+  std::unique_ptr<WorldStore> store;
+  uint32_t fetch_blocks = 0;  ///< what placements say from now on
   std::vector<Status> prefill_statuses;
   std::function<bool(uint32_t block_index)> read_fault;
 
  private:
+  friend class WorldWorker;
+  actors::StorePorts store_ports();
   void deliver_one() {
     auto [to, run] = std::move(mail_.front());
     mail_.pop_front();
+    if (to == store_name) {
+      if (store->stopped) {
+        kept_.push_back(std::move(run));
+      } else if (!store->dead) {
+        run();
+      }
+      return;
+    }
     if (worker(to).dead) return;
     run();
     worker(to).logic.pump();
@@ -322,65 +347,9 @@ class WorkerWorld {
   bool shuffled_;
   uint64_t last_session_ = 0;
   std::deque<std::pair<std::string, std::function<void()>>> mail_;
+  std::vector<std::function<void()>> kept_;  ///< for a stopped store
 };
 
-inline actors::WorkerPorts WorldWorker::ports(WorkerWorld& world) {
-  actors::WorkerPorts ports;
-  ports.send_deltas = [this, &world](actors::PeerKey client, const v1::Deltas& deltas) {
-    world.take_deltas(client, *this, deltas);
-  };
-  ports.send_announce = [&world](actors::PeerKey reader, const v1::Announce& announce) {
-    const std::string to = world.workers.at(reader)->name;
-    world.send(to, [&world, to, announce] {
-      world.worker(to).logic.handovers().on_announce(announce, world.now);
-    });
-  };
-  ports.submit = [this](engine::StepPlan plan) { running = std::move(plan); };
-  ports.grant = [this](uint64_t session, kv::PageId page) { granted.insert({session, page}); };
-  ports.revoke = [this](uint64_t session) {
-    std::erase_if(granted, [session](const auto& entry) { return entry.first == session; });
-  };
-  ports.handover.attach = [this, &world](uint64_t session, const v1::NodeInfo& source,
-                                         const v1::Attach& attach) {
-    if (world.worker(source.name()).dead) {
-      world.send(name, [this, &world, session] {
-        logic.handovers().on_attached(session, error(Code::unavailable, "cannot connect"),
-                                      world.now);
-      });
-      return;
-    }
-    sources[session] = source.name();
-    world.send(source.name(), [this, &world, session, attach, to = source.name()] {
-      const auto reply = world.worker(to).logic.on_attach(index, attach, world.now);
-      world.send(name, [this, &world, session, reply] {
-        logic.handovers().on_attached(session, reply, world.now);
-      });
-    });
-  };
-  ports.handover.connect = [this, &world](uint64_t session, const std::string& address) {
-    world.send(name, [this, &world, session, address] {
-      logic.handovers().on_connected(session, transport::PeerId{world.worker(address).index},
-                                     world.now);
-    });
-  };
-  ports.handover.read = [this, &world](transport::PeerId peer,
-                                       const transport::ReadRequest& request,
-                                       uint32_t block_index) {
-    world.send(name, [this, &world, peer, request, block_index] {
-      const auto done = world.read(*this, *world.workers.at(peer), request, block_index);
-      logic.handovers().on_read(request.session_token, block_index, done, world.now);
-    });
-  };
-  ports.handover.cancel_reads = [this](uint64_t session) { cancelled_reads.insert(session); };
-  ports.handover.tell_source = [this, &world](uint64_t session, const v1::ReadDone& done) {
-    const auto source = sources.find(session);
-    if (source == sources.end()) return;
-    world.send(source->second, [&world, to = source->second, done] {
-      world.worker(to).logic.on_read_done(done, world.now);
-    });
-    if (done.all()) sources.erase(source);
-  };
-  return ports;
-}
-
 }  // namespace troupe::testing
+
+#include "tests/actors/world_ports.hpp"

@@ -71,7 +71,7 @@ TEST_CASE("a cast must be complete and built") {
         "x.yaml:4:1: no process runs \"decode\", expected at least one");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode, gateway]}]") ==
         "x.yaml:4:59: role \"gateway\" of process \"a\" is not built yet, expected directory, "
-        "router, front, prefill, decode or draft");
+        "router, front, prefill, decode, draft or kv_store");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode], device: gpu}]")
             .find("no GPU backend") != std::string::npos);
   CHECK(failure("roles: [{name: client, run: [directory, router, front, decode]}]")

@@ -184,3 +184,27 @@ TEST_CASE("KV events of uneven lengths, unknown tiers and bits are refused") {
     CHECK(schemas::from_wire(wire).ok() == (flags >> 1 <= 2));
   }
 }
+
+TEST_CASE("a snapshot says what is where; without tiers all is on the device") {
+  v1::KvSnapshot wire;
+  wire.set_names(std::string(16, 'a') + std::string(16, 'b'));
+  auto blocks = schemas::from_wire(wire);
+  REQUIRE(blocks.ok());
+  REQUIRE(blocks->size() == 2);
+  CHECK((*blocks)[1].tier == kv::Tier::device);
+  CHECK((*blocks)[1].name.bytes[15] == 'b');
+  wire.set_tiers(std::string("\1\2", 2));
+  blocks = schemas::from_wire(wire);
+  REQUIRE(blocks.ok());
+  CHECK((*blocks)[0].tier == kv::Tier::host);
+  CHECK((*blocks)[1].tier == kv::Tier::disk);
+  for (const std::string& bad : {std::string("\1", 1), std::string("\1\3", 2)}) {
+    wire.set_tiers(bad);
+    const auto refused = schemas::from_wire(wire);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::corrupt);
+  }
+  wire.set_tiers("");
+  wire.set_names("short");
+  CHECK_FALSE(schemas::from_wire(wire).ok());
+}

@@ -176,6 +176,26 @@ TEST_CASE("a receiver is not led astray by its peer") {
   CHECK(ReceiverSession(7, 0).on_last(0).failure.has_value());
 }
 
+TEST_CASE("a receiver reads what was announced before it fails for what was not") {
+  for (const bool connects_late : {false, true}) {
+    ReceiverSession session(7, 0);
+    session.reserve(0, {4, 5, 6});
+    if (!connects_late) session.on_connected(1);
+    session.on_announce(block(0), 1);
+    session.on_announce(block(1), 1);
+    CHECK(!session.on_last(1).failure.has_value());
+    if (connects_late) CHECK(session.on_connected(2).read.size() == 2);
+    CHECK(!session.on_read_done(1, {}, 2).failure.has_value());
+    const auto end = session.on_read_done(0, {}, 3);
+    CHECK(end.arrived == std::vector<uint32_t>{0});
+    REQUIRE(end.failure.has_value());
+    CHECK(end.failure->code == Code::unavailable);
+    CHECK(end.tell_over);
+    CHECK(end.settled);
+    CHECK(session.num_verified() == 2);
+  }
+}
+
 namespace {
 
 /// Drives a session into a state by legal events, or says that it is not to be reached.

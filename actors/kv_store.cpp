@@ -1,0 +1,190 @@
+#include "actors/kv_store.hpp"
+
+#include "actors/limits.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
+
+namespace troupe::actors {
+
+StoreCore::StoreCore(KvStoreActor::pointer self, StoreSetup setup)
+    : self_(self), setup_(std::move(setup)) {
+  logic_ = std::make_unique<StoreLogic>(setup_.region, make_ports());
+  routers_ = std::make_unique<RouterLinks<KvStoreActor::base>>(
+      self_, setup_.caller, logic_->events(), make_router_ports());
+}
+
+RouterLinkPorts StoreCore::make_router_ports() {
+  RouterLinkPorts ports;
+  ports.hello = [this] {
+    v1::WorkerHello hello;
+    hello.mutable_profile()->set_transfer_bytes_per_us(setup_.copy_bytes_per_us);
+    return hello;
+  };
+  ports.snapshot = [this] {
+    const std::vector<kv::BlockName> names = logic_->names();
+    v1::KvSnapshot snapshot;
+    snapshot.set_names(schemas::pack_names(names));
+    snapshot.set_tiers(std::string(names.size(), static_cast<char>(kv::Tier::host)));
+    return snapshot;
+  };
+  ports.on_known = [this] { setup_.node->worker_known = true; };
+  return ports;
+}
+
+StorePorts StoreCore::make_ports() {
+  StorePorts ports;
+  ports.serve = setup_.serve;
+  ports.connect = [this](uint64_t session, const std::string& address) {
+    connect(session, address);
+  };
+  ports.read = [this](transport::PeerId peer, const transport::ReadRequest& request,
+                      uint32_t index) { read(peer, request, index); };
+  ports.cancel_reads = [this](uint64_t session) { setup_.transport.cancel_session(session); };
+  ports.tell_worker = [this](PeerKey worker, const v1::ReadDone& done) {
+    const auto found = peers_.find(worker);
+    if (found == peers_.end()) return;
+    self_->send(caf::actor_cast<BlockSource>(found->second.handle), done);
+  };
+  ports.send_announce = [this](PeerKey reader, const v1::Announce& announce) {
+    const auto found = peers_.find(reader);
+    if (found == peers_.end()) return;
+    self_->send(caf::actor_cast<AnnounceSink>(found->second.handle), announce);
+  };
+  ports.grant = [this](uint64_t session, kv::PageId page) {
+    setup_.transport.grant(session, page);
+  };
+  ports.revoke = [this](uint64_t session) { setup_.transport.revoke(session); };
+  return ports;
+}
+
+namespace {
+
+Closure closure(std::function<void()> run) {
+  return {std::make_shared<std::function<void()>>(std::move(run))};
+}
+
+/// To who does not say where news about the blocks would go.
+template <class Reply>
+Reply refused() {
+  Reply reply;
+  *reply.mutable_failure() =
+      schemas::to_wire(error(Code::invalid_argument, "a message without a sender"));
+  return reply;
+}
+
+}  // namespace
+
+void StoreCore::connect(uint64_t session, const std::string& address) {
+  auto self = caf::actor_cast<KvStoreActor>(self_);
+  const auto known = links_.find(address);
+  if (known != links_.end()) {
+    const transport::PeerId peer = known->second;
+    self_->send(self,
+                closure([this, session, peer] { logic_->on_connected(session, peer, now_us()); }));
+    return;
+  }
+  setup_.transport.connect(address, [this, self, session, address](Result<transport::PeerId> peer) {
+    caf::anon_send(self, closure([this, session, address, peer] {
+                     if (peer) links_[address] = *peer;
+                     logic_->on_connected(session, peer, now_us());
+                   }));
+  });
+}
+
+void StoreCore::read(transport::PeerId peer, const transport::ReadRequest& request,
+                     uint32_t index) {
+  auto self = caf::actor_cast<KvStoreActor>(self_);
+  const uint64_t session = request.session_token;
+  setup_.transport.read(peer, request,
+                        [this, self, session, index](Result<transport::ReadDone> done) {
+                          caf::anon_send(self, closure([this, session, index, done] {
+                                           logic_->on_read(session, index, done, now_us());
+                                         }));
+                        });
+}
+
+PeerKey StoreCore::key_of(const caf::strong_actor_ptr& peer) {
+  const auto address = caf::actor_cast<caf::actor_addr>(peer);
+  const auto found = keys_.find(address);
+  if (found != keys_.end()) return found->second;
+  self_->monitor(peer);
+  keys_[address] = ++last_key_;
+  peers_[last_key_] = {peer, {}};
+  return last_key_;
+}
+
+v1::OfferReply StoreCore::on_offer(const v1::Offer& offer) {
+  const caf::strong_actor_ptr sender = self_->current_sender();
+  if (!sender) return refused<v1::OfferReply>();
+  const PeerKey worker = key_of(sender);
+  peers_[worker].address = offer.transport_address();
+  return logic_->on_offer(worker, offer, now_us());
+}
+
+v1::AttachReply StoreCore::on_attach(const v1::Attach& attach) {
+  const caf::strong_actor_ptr sender = self_->current_sender();
+  if (!sender) return refused<v1::AttachReply>();
+  return logic_->on_attach(key_of(sender), attach, now_us());
+}
+
+void StoreCore::on_down(const caf::down_msg& down) {
+  routers_->on_down(down.source);
+  const auto known = keys_.find(down.source);
+  if (known == keys_.end()) return;
+  logic_->on_peer_down(known->second);
+  const auto link = links_.find(peers_[known->second].address);
+  if (link != links_.end()) {
+    if (setup_.transport.disconnect) setup_.transport.disconnect(link->second);
+    links_.erase(link);
+  }
+  peers_.erase(known->second);
+  keys_.erase(known);
+}
+
+void StoreCore::on_tick() {
+  logic_->on_tick(now_us());
+  v1::StoreReport report = logic_->report();
+  report.set_name(routers_->own().name());
+  report.set_incarnation(routers_->own().incarnation());
+  routers_->tell_all(report);
+}
+
+KvStoreActor::behavior_type kv_store(
+    KvStoreActor::stateful_pointer<std::shared_ptr<StoreCore>> self, StoreSetup setup) {
+  self->state = std::make_shared<StoreCore>(self, std::move(setup));
+  auto core = self->state;
+  self->set_down_handler([core](const caf::down_msg& down) {
+    core->on_down(down);
+    core->settle();
+  });
+  self->send(self, caf::tick_atom_v);
+  return {
+      [core](const v1::Offer& offer) {
+        auto reply = core->on_offer(offer);
+        core->settle();
+        return reply;
+      },
+      [core](const v1::Attach& attach) {
+        auto reply = core->on_attach(attach);
+        core->settle();
+        return reply;
+      },
+      [core](const v1::ReadDone& done) {
+        core->logic().on_read_done(done, now_us());
+        core->settle();
+      },
+      [core](const v1::Members& members) { core->on_members(members); },
+      [core](const Closure& closure) {
+        (*closure.run)();
+        core->settle();
+      },
+      [core, self](caf::tick_atom) {
+        core->on_tick();
+        core->settle();
+        self->delayed_send(self, std::chrono::milliseconds(limits::renew_interval_ms),
+                           caf::tick_atom_v);
+      },
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,59 @@
+// Builds a store: its memory, its transport, then the actor. Pages are served once the first offer
+// has said how large they are.
+#include <algorithm>
+#include <cstring>
+
+#include "actors/kv_store.hpp"
+#include "actors/node_impl.hpp"
+#include "base/clock.hpp"
+#include "base/concat.hpp"
+
+namespace troupe::actors {
+namespace {
+
+/// What reading a block costs at best: one copy between memory that is not in a cache.
+double measure_copy(const kv::Region& region) {
+  const size_t half = std::min<size_t>(region.bytes / 2, size_t{32} << 20);
+  std::memset(region.data, 1, 2 * half);
+  const TimeUs start = now_us();
+  std::memcpy(region.data, region.data + half, half);
+  const auto us = static_cast<double>(std::max<TimeUs>(now_us() - start, 1));
+  std::memset(region.data, 0, 2 * half);
+  return static_cast<double>(half) / us;
+}
+
+}  // namespace
+
+Status Node::Impl::make_store_parts(uint64_t incarnation) {
+  transport::TransportOptions moving;
+  moving.data_address = options.worker.data_address;
+  moving.shared_memory = options.worker.shared_memory;
+  moving.tcp = options.worker.tcp;
+  moving.incarnation = incarnation;
+  moving.connect_timeout_us = options.limits.connect_timeout_ms * 1000;
+  TROUPE_ASSIGN(transport, transport::Transport::start(moving));
+  TROUPE_ASSIGN(store_region, transport->allocate(options.store_bytes));
+  copy_bytes_per_us = measure_copy(store_region);
+  return {};
+}
+
+Status Node::Impl::start_store() {
+  StoreSetup setup;
+  setup.caller = {options.cluster, options.name, runtime->incarnation(), node_handle};
+  setup.caller.connect_timeout_ms = static_cast<int>(options.limits.connect_timeout_ms);
+  setup.node = state;
+  setup.transport = transport_ports(transport, runtime->system());
+  setup.serve = [transport = transport, region = store_region](
+                    size_t block_bytes, uint32_t num_pages) -> Result<std::string> {
+    TROUPE_TRY(transport->serve_pool(region, block_bytes, num_pages));
+    return transport->address();
+  };
+  setup.region = store_region;
+  setup.copy_bytes_per_us = copy_bytes_per_us;
+  auto handle = runtime->system().spawn(kv_store, std::move(setup));
+  add_role("kv_store", handle);
+  state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
+  return {};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,106 @@
+// What a KV store does, without CAF: takes the blocks that workers offer by reading them from their
+// pools, and gives blocks by name to workers that read them from here. It never writes anybody
+// else's memory and computes nothing. The actor around it (kv_store.cpp) translates.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/peer_key.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "kv/block_store.hpp"
+#include "schemas/cluster.pb.h"
+#include "schemas/request.pb.h"
+#include "transport/receiver_session.hpp"
+#include "transport/transport.hpp"
+
+namespace troupe::actors {
+
+/// What the logic asks of its shell. Calls must not re-enter the logic.
+struct StorePorts {
+  /// The first offer has said how large a block is: pages of that size are served from now on.
+  /// Gives what readers connect to.
+  std::function<Result<std::string>(size_t block_bytes, uint32_t num_pages)> serve;
+  /// Connects the transport to a worker; answered by on_connected().
+  std::function<void(uint64_t session, const std::string& address)> connect;
+  /// Reads one page; answered by on_read().
+  std::function<void(transport::PeerId, const transport::ReadRequest&, uint32_t index)> read;
+  std::function<void(uint64_t session)> cancel_reads;
+  std::function<void(PeerKey worker, const v1::ReadDone&)> tell_worker;
+  std::function<void(PeerKey reader, const v1::Announce&)> send_announce;
+  /// The session may read the page of our region / may read nothing any more.
+  std::function<void(uint64_t session, kv::PageId page)> grant;
+  std::function<void(uint64_t session)> revoke;
+};
+
+class StoreLogic {
+ public:
+  StoreLogic(kv::Region region, StorePorts ports);
+
+  // --- taking in ------------------------------------------------------------------------------
+  /// Which of the offered blocks are wanted; they are read until the worker's lease ends.
+  v1::OfferReply on_offer(PeerKey worker, const v1::Offer& offer, TimeUs now);
+  void on_connected(uint64_t session, const Result<transport::PeerId>& peer, TimeUs now);
+  void on_read(uint64_t session, uint32_t index, const Result<transport::ReadDone>& result,
+               TimeUs now);
+
+  // --- giving out -----------------------------------------------------------------------------
+  /// Pins what is here of the named blocks and announces it.
+  v1::AttachReply on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now);
+  void on_read_done(const v1::ReadDone& done, TimeUs now);
+
+  /// A worker is gone, whether it read or was read from.
+  void on_peer_down(PeerKey peer);
+  /// Leases and time-outs; call a few times a second.
+  void on_tick(TimeUs now);
+
+  /// Numbered from 1 on, as the blocks come and go.
+  [[nodiscard]] const kv::EventLog& events() const { return events_; }
+  /// What is here, for a snapshot right after events().last_number().
+  [[nodiscard]] std::vector<kv::BlockName> names() const;
+  /// Without name and incarnation.
+  [[nodiscard]] v1::StoreReport report() const;
+  [[nodiscard]] const kv::BlockStore* blocks() const { return blocks_.get(); }
+
+ private:
+  /// Blocks on their way here. The session counts the wanted ones from 0.
+  struct Intake {
+    transport::ReceiverSession session;
+    PeerKey worker = 0;
+    transport::PeerId peer = 0;
+    std::vector<kv::PageId> pages;
+    std::vector<uint32_t> offered_index;  ///< of each wanted block
+    std::vector<bool> arrived;
+  };
+  struct Reader {
+    PeerKey reader = 0;
+    uint32_t first_block = 0;
+    std::vector<kv::PageId> pages;
+  };
+
+  Status check(const v1::Offer& offer) const;
+  Status prepare(size_t block_bytes);
+  Result<std::vector<kv::OfferedBlock>> unpack(const v1::Offer& offer) const;
+  /// Sets pages aside for what is wanted and starts to read it.
+  void take(PeerKey worker, const v1::Offer& offer, std::vector<kv::PageId> pages,
+            std::vector<uint32_t> wanted, TimeUs now);
+  /// Does what the session's state machine says. The intake may be gone afterwards.
+  void apply(uint64_t session, const transport::ReceiverActions& actions);
+  void end_reader(uint64_t session);
+
+  kv::Region region_;
+  StorePorts ports_;
+  kv::EventLog events_;
+  std::unique_ptr<kv::BlockStore> blocks_;  ///< empty until the first offer
+  std::string transport_address_;           ///< the same
+  std::unordered_map<uint64_t, Intake> intakes_;
+  std::unordered_map<uint64_t, Reader> readers_;
+  uint64_t damaged_on_the_way_ = 0;
+};
+
+}  // namespace troupe::actors

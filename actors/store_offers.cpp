@@ -1,0 +1,144 @@
+#include "actors/store_offers.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "actors/limits.hpp"
+#include "base/log.hpp"
+#include "schemas/convert.hpp"
+
+namespace troupe::actors {
+
+StoreOffers::StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
+                         OfferPorts ports)
+    : pool_(pool),
+      index_(index),
+      transport_address_(std::move(transport_address)),
+      ports_(std::move(ports)) {}
+
+StoreOffers::~StoreOffers() {
+  for (auto& [id, session] : sessions_) {
+    for (const kv::PageId page : session.cancel().unpin) pool_.release(page);
+  }
+}
+
+void StoreOffers::set_store(std::optional<PeerKey> store) {
+  if (store == store_) return;
+  drop_all();
+  queue_.clear();
+  store_ = store;
+}
+
+void StoreOffers::add(const kv::BlockName& name) {
+  if (!store_) return;
+  if (queue_.size() >= limits::offer_queue_max) {
+    queue_.pop_front();
+    ++num_dropped_;
+  }
+  queue_.push_back(name);
+}
+
+std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
+  // Pages that a store reads are pages that sequences lack: never more than a small share.
+  const uint32_t pinned_max = std::clamp<uint32_t>(pool_.num_pages() / limits::offer_pool_share, 1,
+                                                   2 * limits::offer_blocks_max);
+  v1::Offer offer;
+  std::vector<kv::BlockName> names, parents;
+  std::vector<transport::BlockAnnouncement> blocks;
+  while (!queue_.empty() && names.size() < limits::offer_blocks_max &&
+         num_pinned_ + names.size() < pinned_max) {
+    const kv::BlockName name = queue_.front();
+    queue_.pop_front();
+    const auto block = index_.find(name);
+    if (!block) continue;  // thrown out meanwhile
+    blocks.push_back({static_cast<uint32_t>(names.size()), block->page, block->checksum});
+    names.push_back(name);
+    parents.push_back(index_.parent(name).value_or(kv::BlockName()));
+  }
+  if (names.empty()) return std::nullopt;
+  const uint64_t id = ports_.draw_session();
+  transport::SourceSession& session =
+      sessions_.try_emplace(id, id, now, limits::offer_lease_us).first->second;
+  apply(id, session.on_reserved(0, static_cast<uint32_t>(names.size()), now));
+  for (const transport::BlockAnnouncement& block : blocks) {
+    pool_.retain(block.page);
+    ++num_pinned_;
+    ports_.grant(id, block.page);
+    apply(id, session.announce(block));
+    v1::AnnouncedBlock* added = offer.add_blocks();
+    added->set_block_index(block.index);
+    added->set_page(block.page);
+    added->set_checksum(block.checksum);
+  }
+  apply(id, session.finish());
+  num_offered_ += names.size();
+  offer.set_session(id);
+  offer.set_block_bytes(pool_.layout().block_bytes());
+  offer.set_transport_address(transport_address_);
+  offer.set_names(schemas::pack_names(names));
+  offer.set_parents(schemas::pack_names(parents));
+  offer.set_priority(limits::offer_priority);
+  return offer;
+}
+
+void StoreOffers::pump(TimeUs now) {
+  while (store_ && num_unanswered_ < limits::offers_unanswered_max) {
+    const auto offer = make_offer(now);
+    if (!offer) return;
+    ++num_unanswered_;
+    ports_.send(*store_, *offer);
+  }
+}
+
+void StoreOffers::on_reply(uint64_t id, const Result<v1::OfferReply>& reply, TimeUs now) {
+  num_unanswered_ -= std::min<size_t>(num_unanswered_, 1);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  if (!reply || schemas::failed(reply->failure())) {
+    log_debug("worker",
+              "a store took no offer: " +
+                  (reply ? schemas::from_wire(reply->failure()) : reply.error()).message());
+    apply(id, found->second.cancel());
+    return;
+  }
+  const std::set<uint32_t> wanted(reply->wanted().begin(), reply->wanted().end());
+  std::vector<uint32_t> unwanted;
+  for (uint32_t i = 0; i < limits::offer_blocks_max; ++i) {
+    if (!wanted.contains(i)) unwanted.push_back(i);
+  }
+  apply(id, found->second.on_read_done(unwanted, now));
+  if (wanted.empty()) apply(id, found->second.on_done(now));
+}
+
+bool StoreOffers::on_read_done(const v1::ReadDone& done, TimeUs now) {
+  const auto found = sessions_.find(done.session());
+  if (found == sessions_.end()) return false;
+  const std::vector<uint32_t> indices(done.block_index().begin(), done.block_index().end());
+  apply(done.session(), found->second.on_read_done(indices, now));
+  if (done.all()) apply(done.session(), found->second.on_done(now));
+  return true;
+}
+
+void StoreOffers::on_tick(TimeUs now) {
+  std::vector<uint64_t> all;
+  for (const auto& [id, session] : sessions_) all.push_back(id);
+  for (const uint64_t id : all) apply(id, sessions_.at(id).on_tick(now));
+}
+
+void StoreOffers::drop_all() {
+  while (!sessions_.empty()) {
+    const uint64_t id = sessions_.begin()->first;
+    apply(id, sessions_.begin()->second.cancel());
+  }
+}
+
+void StoreOffers::apply(uint64_t id, const transport::SourceActions& actions) {
+  // A store that reads is told nothing on the way: what it may read, it knows from the offer.
+  if (actions.over) ports_.revoke(id);
+  for (const kv::PageId page : actions.unpin) pool_.release(page);
+  num_pinned_ -= static_cast<uint32_t>(actions.unpin.size());
+  if (actions.over) sessions_.erase(id);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,82 @@
+// A worker's side of offering: full blocks wait in a bounded queue until a store has been asked
+// whether it wants them; those it wants stay pinned until it has read them or the lease ends.
+// Nothing here is ever waited for. No CAF.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "actors/peer_key.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "kv/local_index.hpp"
+#include "kv/pool.hpp"
+#include "schemas/cluster.pb.h"
+#include "schemas/request.pb.h"
+#include "transport/source_session.hpp"
+
+namespace troupe::actors {
+
+/// What offering asks of its shell. Calls must not re-enter.
+struct OfferPorts {
+  /// Sends the offer to the store; answered by on_reply().
+  std::function<void(PeerKey store, const v1::Offer&)> send;
+  /// A number for a session that nobody else has.
+  std::function<uint64_t()> draw_session;
+  /// The session may read the page of our pool / may read nothing any more.
+  std::function<void(uint64_t session, kv::PageId page)> grant;
+  std::function<void(uint64_t session)> revoke;
+};
+
+class StoreOffers {
+ public:
+  /// Pool and index must outlive the offers.
+  StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
+              OfferPorts ports);
+  ~StoreOffers();
+  StoreOffers(const StoreOffers&) = delete;
+  StoreOffers& operator=(const StoreOffers&) = delete;
+
+  /// From now on blocks are offered to this store; nothing: to nobody.
+  void set_store(std::optional<PeerKey> store);
+  [[nodiscard]] std::optional<PeerKey> store() const { return store_; }
+
+  /// A full block of the index. With no store it is forgotten; when the queue is full, the oldest
+  /// goes.
+  void add(const kv::BlockName& name);
+  /// Sends offers as far as the limits allow. Call it when the step was given to the device.
+  void pump(TimeUs now);
+  void on_reply(uint64_t session, const Result<v1::OfferReply>& reply, TimeUs now);
+  /// The store has read something. False: it is no session of ours.
+  bool on_read_done(const v1::ReadDone& done, TimeUs now);
+  void on_tick(TimeUs now);
+  /// Gives every page back at once: somebody needs them more. What the store still reads then is
+  /// not what was offered; the checksum tells it.
+  void drop_all();
+
+  [[nodiscard]] size_t num_sessions() const { return sessions_.size(); }
+  [[nodiscard]] uint64_t num_offered() const { return num_offered_; }
+  [[nodiscard]] uint64_t num_dropped() const { return num_dropped_; }
+
+ private:
+  std::optional<v1::Offer> make_offer(TimeUs now);
+  /// Does what the session's state machine says. The session may be gone afterwards.
+  void apply(uint64_t session, const transport::SourceActions& actions);
+
+  kv::Pool& pool_;
+  kv::LocalIndex& index_;
+  std::string transport_address_;
+  OfferPorts ports_;
+  std::optional<PeerKey> store_;
+  std::deque<kv::BlockName> queue_;
+  std::unordered_map<uint64_t, transport::SourceSession> sessions_;
+  size_t num_unanswered_ = 0;
+  uint32_t num_pinned_ = 0;
+  uint64_t num_offered_ = 0;
+  uint64_t num_dropped_ = 0;
+};
+
+}  // namespace troupe::actors

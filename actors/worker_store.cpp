@@ -1,0 +1,62 @@
+// The store that a worker offers its full blocks to.
+#include <algorithm>
+#include <chrono>
+
+#include "actors/limits.hpp"
+#include "actors/worker.hpp"
+#include "base/concat.hpp"
+
+namespace troupe::actors {
+
+void WorkerCore::choose_store(const v1::Members& members) {
+  if (setup_.transport.empty()) return;
+  const v1::NodeInfo* best = nullptr;
+  const auto is_better = [this](const v1::NodeInfo& a, const v1::NodeInfo& b) {
+    const bool a_near = a.host() == own_.host();
+    const bool b_near = b.host() == own_.host();
+    return a_near != b_near ? a_near : a.name() < b.name();
+  };
+  for (const v1::NodeInfo& node : members.nodes()) {
+    if (std::ranges::count(node.roles(), "kv_store") == 0) continue;
+    if (best == nullptr || is_better(node, *best)) best = &node;
+  }
+  const uint64_t incarnation = best == nullptr ? 0 : best->incarnation();
+  if (incarnation == store_incarnation_) return;
+  store_incarnation_ = incarnation;
+  logic_->offers().set_store(std::nullopt);
+  if (best != nullptr) greet_store(*best);
+}
+
+void WorkerCore::greet_store(const v1::NodeInfo& node) {
+  const uint64_t incarnation = node.incarnation();
+  resolve(self_, setup_.caller, node, "kv_store", [this, incarnation](auto resolved) {
+    if (store_incarnation_ != incarnation) return;
+    if (resolved) {
+      logic_->offers().set_store(key_of(resolved->second));
+    } else {
+      store_incarnation_ = 0;  // the next membership brings another try
+    }
+  });
+}
+
+void WorkerCore::send_offer(PeerKey store, const v1::Offer& offer) {
+  const uint64_t session = offer.session();
+  const auto answered = [this, session](const Result<v1::OfferReply>& reply) {
+    logic_->offers().on_reply(session, reply, now_us());
+    settle();
+  };
+  const auto found = peers_.find(store);
+  if (found == peers_.end()) {
+    post([answered] { answered(error(Code::unavailable, "the store is gone")); });
+    return;
+  }
+  self_
+      ->request(caf::actor_cast<KvStoreActor>(found->second),
+                std::chrono::milliseconds(limits::request_timeout_ms), offer)
+      .then([answered](const v1::OfferReply& reply) { answered(reply); },
+            [this, answered](const caf::error& e) {
+              answered(error(Code::unavailable, self_->system().render(e)));
+            });
+}
+
+}  // namespace troupe::actors

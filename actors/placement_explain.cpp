@@ -61,8 +61,8 @@ std::string explain(const Decision& decision) {
                    ms(candidate.prefill_us), " + fetch ", ms(candidate.fetch_us), " + capacity ",
                    ms(candidate.price_us), "\n");
     if (!candidate.fetch_store.empty()) {
-      text += concat("    reads blocks 0 to ", candidate.fetch_end, " from store ",
-                     candidate.fetch_store, "\n");
+      text += concat("    reads up to block ", candidate.fetch_end, " from ", candidate.fetch_store,
+                     "\n");
     }
   }
   return text +

@@ -4,7 +4,7 @@ if(SIMDE_INCLUDE_DIR)
   file(GLOB kernel_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
   set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avx512_avx2.cpp)
   # Vectors of 64 bytes travel as structs on both sides of each call here: the ABI note is moot.
-  set_source_files_properties(${emulated} PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(${emulated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
     "-mavx2;-mfma;-mf16c;-Wno-psabi")
   add_executable(test_cpu_emulated emulated/isa.cpp ${emulated} ${kernel_tests})
   target_include_directories(test_cpu_emulated SYSTEM PRIVATE ${SIMDE_INCLUDE_DIR})

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "cli/commands.hpp"
+#include "cli/flags.hpp"
 #include "cli/monitor_feed.hpp"
 #include "cli/monitor_json.hpp"
 #include "cli/monitor_loop.hpp"
@@ -23,7 +24,7 @@ struct Flags {
   bool json = false;
   std::string record;
   std::string replay;
-  double speed = 1;
+  float speed = 1;
   uint32_t interval_ms = 500;
 };
 
@@ -130,13 +131,10 @@ void add_monitor(CLI::App& app, Chosen& run) {
                       "without a terminal nothing else is done until Ctrl-C (default: none)");
   command->add_option("--replay", flags->replay,
                       "show a recording instead of a cluster; with --once its end (default: none)");
-  command
-      ->add_option("--speed", flags->speed, "of a replay, in times of the recorded one (default 1)")
-      ->check(CLI::Range(0.01, 1000.0));
-  command
-      ->add_option("--interval", flags->interval_ms,
-                   "how often each node tells what changed, in ms (default 500)")
-      ->check(CLI::Range(100, 60'000));
+  add_real(*command, "--speed", flags->speed, {0.01f, 1000.0f}, "10",
+           "of a replay, 0.01 to 1000 times that of the recorded one (default 1)");
+  add_whole(*command, "--interval", flags->interval_ms, {100, 60'000}, "500",
+            "how often each node tells what changed, 100 to 60000 ms (default 500)");
   command->callback([&run, flags] { run = [flags] { return do_monitor(*flags); }; });
 }
 

@@ -144,7 +144,7 @@ TEST_CASE("mistakes that the planner finds") {
        two_models + "[directory, router, front]\n    model: m\n  - {name: q, run: [decode], "
                     "model: n}\n",
        "expected a process that runs \"front\" for that model too"},
-      {"9:5",
+      {"7:5",
        all + "    host: a\n  - {name: q, run: [prefill], host: b}\nhosts: [{name: a}, {name: b}]\n",
        "expected a port", "a"},
   });

@@ -65,7 +65,7 @@ TEST_CASE("store: the same prompt is read, not computed, after every worker was 
   CHECK(warm.cached_tokens == 93 * 64);
   CHECK(warm.blocks_moved == 93);
   MESSAGE("first token, ms: cold " << cold.ttft_ms << ", from the store " << warm.ttft_ms);
-  CHECK(store_of(cluster)["hits"] == 93);
+  CHECK(eventually([&] { return store_of(cluster)["hits"] == 93; }, 5'000));
   CHECK(cluster.wait_idle(20'000) == "");
 
   // A router that was restarted knows exactly what the store holds.

@@ -1,4 +1,5 @@
-// What publishes KV events keeps of each router: greeting, events in order, snapshots after a gap.
+// What publishes KV events keeps of each router: greeting, events in order, snapshots after a gap,
+// load.
 // Internal to actors/.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "actors/limits.hpp"
 #include "actors/parts_sender.hpp"
 #include "actors/resolve.hpp"
+#include "base/clock.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "kv/events.hpp"
@@ -60,6 +62,17 @@ class RouterLinks {
     for (auto& [name, link] : links_) send_events(name, link);
   }
 
+  /// Tells each router the load. One that is silent, or that does not know us any more, is dropped:
+  /// the next membership greets it anew.
+  void report(v1::LoadReport load) {
+    load.set_name(own_.name());
+    load.set_incarnation(own_.incarnation());
+    drop_silent(now_us());
+    for (const auto& [name, link] : links_) {
+      if (link.handle) report_to(name, link, load);
+    }
+  }
+
   /// To every router that knows us.
   template <class Message>
   void tell_all(const Message& message) {
@@ -76,6 +89,7 @@ class RouterLinks {
     caf::strong_actor_ptr handle;
     uint64_t sent = 0;
     bool busy = true;  ///< the hello, a batch or a snapshot is not answered yet
+    TimeUs heard_us = 0;
   };
 
   /// The link, unless the router is another one by now.
@@ -88,7 +102,7 @@ class RouterLinks {
   void greet(const v1::NodeInfo& node) {
     const std::string name = node.name();
     const uint64_t incarnation = node.incarnation();
-    links_[name] = Link{node, nullptr, 0, true};
+    links_[name] = Link{node, nullptr, 0, true, now_us()};
     // A link that fails is dropped: the next membership brings another try.
     const auto drop = [this, name, incarnation] {
       if (find(name, incarnation) != nullptr) links_.erase(name);
@@ -127,10 +141,37 @@ class RouterLinks {
     }
     link->handle = handle;
     link->busy = false;
+    link->heard_us = now_us();
     self_->monitor(handle);
     ports_.on_known();
     link->sent = last_event;
     if (reply.want_snapshot()) send_snapshot(name, *link);
+  }
+
+  void drop_silent(TimeUs now) {
+    for (auto it = links_.begin(); it != links_.end();) {
+      const bool silent =
+          it->second.handle && now - it->second.heard_us > limits::router_silence_us;
+      if (silent) {
+        log_warning("node", concat("router ", it->first, " does not answer; it is greeted anew"));
+      }
+      it = silent ? links_.erase(it) : std::next(it);
+    }
+  }
+
+  void report_to(const std::string& name, const Link& link, const v1::LoadReport& load) {
+    const uint64_t incarnation = link.node.incarnation();
+    self_
+        ->request(caf::actor_cast<RouterActor>(link.handle),
+                  std::chrono::milliseconds(limits::request_timeout_ms), load)
+        .then(
+            [this, name, incarnation](const v1::Pong& pong) {
+              Link* again = find(name, incarnation);
+              if (again == nullptr) return;
+              again->heard_us = now_us();
+              if (pong.unknown()) links_.erase(name);
+            },
+            [](const caf::error&) {});
   }
 
   void send_events(const std::string& name, Link& link) {

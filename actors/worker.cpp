@@ -17,6 +17,8 @@ WorkerCore::WorkerCore(WorkerActor::pointer self, WorkerSetup setup)
                     setup_.page_lease_us, setup_.metrics};
   logic_ = std::make_unique<WorkerLogic>(std::move(parts), make_ports());
   drafts_ = make_draft_link();
+  routers_ = std::make_unique<RouterLinks<WorkerActor::base>>(self_, setup_.caller, *setup_.events,
+                                                              make_router_ports());
 }
 
 WorkerPorts WorkerCore::make_ports() {
@@ -195,9 +197,7 @@ void WorkerCore::on_down(const caf::down_msg& down) {
     peers_.erase(known->second);
     keys_.erase(known);
   }
-  for (auto it = routers_.begin(); it != routers_.end();) {
-    it = it->second.handle && it->second.handle == down.source ? routers_.erase(it) : std::next(it);
-  }
+  routers_->on_down(down.source);
 }
 
 void WorkerCore::on_tick() {
@@ -209,9 +209,7 @@ void WorkerCore::on_tick() {
   const bool stalled = logic_->is_stalled(now);
   if (stalled && !stall_told_) log_error("worker", "a step takes too long: this worker stands");
   stall_told_ = stalled;
-  std::vector<std::string> names;
-  for (const auto& [name, router] : routers_) names.push_back(name);
-  for (const std::string& name : names) report_load(name);
+  routers_->report(logic_->load(now));
 }
 
 v1::Pong WorkerCore::on_ping(const v1::Ping& ping) {
@@ -241,7 +239,7 @@ void WorkerCore::settle() {
   logic_->pump();
   drafts_->pump();
   setup_.node->busy = logic_->num_busy();
-  for (auto& [name, router] : routers_) send_events(router);
+  routers_->publish();
 }
 
 WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<std::shared_ptr<WorkerCore>> self,

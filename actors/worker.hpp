@@ -12,6 +12,7 @@
 #include "actors/node_actor.hpp"
 #include "actors/peer_parts.hpp"
 #include "actors/resolve.hpp"
+#include "actors/router_links.hpp"
 #include "actors/transport_ports.hpp"
 #include "actors/worker_logic.hpp"
 
@@ -54,14 +55,6 @@ class WorkerCore {
   void settle();
 
  private:
-  struct Router {
-    v1::NodeInfo node;
-    caf::strong_actor_ptr handle;
-    uint64_t sent_events = 0;
-    bool busy = false;  ///< a batch or a snapshot is not answered yet
-    TimeUs heard_us = 0;
-  };
-
   struct Draft {
     v1::NodeInfo node;
     caf::strong_actor_ptr handle;  ///< empty until it was found
@@ -72,11 +65,8 @@ class WorkerCore {
   void submit(engine::StepPlan plan);
   void attach(uint64_t session, const v1::NodeInfo& source, const v1::Attach& attach);
   void connect(uint64_t session, const std::string& address);
-  void greet_router(const v1::NodeInfo& node);
-  void report_load(const std::string& name);
+  RouterLinkPorts make_router_ports();
   void move_if_drained();
-  void send_events(Router& router);
-  void send_snapshot(const std::string& name);
   std::unique_ptr<DraftLink> make_draft_link();
   void follow_draft(const v1::Members& members);
   void lose_draft();
@@ -90,13 +80,12 @@ class WorkerCore {
   std::unique_ptr<DraftLink> drafts_;
   Draft draft_;
   PeerParts parts_;
-  v1::NodeInfo own_;  ///< as the directory tells it
   PeerKey last_key_ = 0;
   std::map<caf::actor_addr, PeerKey> keys_;
   std::unordered_map<PeerKey, caf::strong_actor_ptr> peers_;
   std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
   std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
-  std::map<std::string, Router> routers_;
+  std::unique_ptr<RouterLinks<WorkerActor::base>> routers_;
   uint64_t store_incarnation_ = 0;  ///< of the store that was chosen; 0: none
   bool draining_ = false;
   bool is_elsewhere_ = false;  ///< another worker could take over what runs here

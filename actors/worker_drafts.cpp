@@ -60,8 +60,8 @@ std::unique_ptr<DraftLink> WorkerCore::make_draft_link() {
 }
 
 void WorkerCore::follow_draft(const v1::Members& members) {
-  if (!plays(own_, "decode")) return;
-  const v1::NodeInfo* node = choose_draft(members, own_.model());
+  if (!plays(routers_->own(), "decode")) return;
+  const v1::NodeInfo* node = choose_draft(members, routers_->own().model());
   const uint64_t incarnation = node == nullptr ? 0 : node->incarnation();
   if (incarnation == draft_.node.incarnation()) return;
   lose_draft();

@@ -12,8 +12,8 @@ void WorkerCore::choose_store(const v1::Members& members) {
   if (setup_.transport.empty()) return;
   const v1::NodeInfo* best = nullptr;
   const auto is_better = [this](const v1::NodeInfo& a, const v1::NodeInfo& b) {
-    const bool a_near = a.host() == own_.host();
-    const bool b_near = b.host() == own_.host();
+    const bool a_near = a.host() == routers_->own().host();
+    const bool b_near = b.host() == routers_->own().host();
     return a_near != b_near ? a_near : a.name() < b.name();
   };
   for (const v1::NodeInfo& node : members.nodes()) {

@@ -14,6 +14,7 @@
 #include "cli/monitor_loop.hpp"
 #include "cli/monitor_screen.hpp"
 #include "cli/options.hpp"
+#include "library/local_cluster.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -90,14 +91,15 @@ Status print_live(LiveFeed& feed, const Flags& flags) {
 }
 
 Status watch(const Flags& flags) {
-  TROUPE_ASSIGN(const actors::ClientOptions options, client_options(flags.cluster));
-  LiveFeed feed(options.cluster);
+  TROUPE_ASSIGN(const library::LocalCluster cluster, library::local_cluster(flags.cluster));
+  LiveFeed feed(cluster.client.cluster);
   if (!flags.record.empty()) TROUPE_TRY(feed.record_to(flags.record));
-  TROUPE_ASSIGN(const auto monitor,
-                actors::Monitor::attach(options, flags.once ? once_interval_ms : flags.interval_ms,
-                                        feed.handlers()));
+  TROUPE_ASSIGN(
+      const auto monitor,
+      actors::Monitor::attach(cluster.client, flags.once ? once_interval_ms : flags.interval_ms,
+                              feed.handlers()));
   if (flags.once) return print_live(feed, flags);
-  return run_live(feed, options.cluster, flags.record);
+  return run_live(feed, cluster.client.cluster, flags.record);
 }
 
 Status replay(const Flags& flags) {

@@ -9,8 +9,7 @@
 
 #include "base/concat.hpp"
 #include "cli/flags.hpp"
-#include "launch/certificates.hpp"
-#include "launch/cluster.hpp"
+#include "library/local_cluster.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -152,31 +151,14 @@ actors::WorkerOptions worker_options(const ClusterOptions& options) {
   return worker;
 }
 
-Result<actors::ClientOptions> client_options(const std::string& cluster) {
-  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(cluster));
-  if (state.is_stale) {
-    return error(Code::unavailable,
-                 concat("cluster ", state.name, " is not running: its supervisor died"),
-                 concat("troupe down ", state.name, " tidies up; then start it again"));
-  }
-  const auto files = launch::certificate_files(state.certificates, "client");
-  actors::ClientOptions client;
-  client.cluster = state.name;
-  client.directory_host = state.directory_host;
-  client.directory_port = state.directory_port;
-  client.tls = {files.certificate, files.key, files.authority};
-  return client;
-}
-
 Result<Connection> connect(const ClusterOptions& options) {
   if (!options.model_path.empty()) return connect_embedded(options);
-  TROUPE_ASSIGN(const actors::ClientOptions client, client_options(options.cluster));
+  TROUPE_ASSIGN(const library::LocalCluster cluster, library::local_cluster(options.cluster));
   Connection connection;
-  TROUPE_ASSIGN(connection.client, actors::Client::connect(client));
-  connection.where = "cluster " + client.cluster;
-  connection.cluster = client.cluster;
-  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(client.cluster));
-  connection.supervisor = state.supervisor;
+  TROUPE_ASSIGN(connection.client, actors::Client::connect(cluster.client));
+  connection.where = "cluster " + cluster.client.cluster;
+  connection.cluster = cluster.client.cluster;
+  connection.supervisor = cluster.supervisor;
   return connection;
 }
 

@@ -66,9 +66,6 @@ struct Connection {
 /// Errors: not_found (no cluster runs: says how to start one), what the model is refused for.
 Result<Connection> connect(const ClusterOptions& options);
 
-/// How to reach a running cluster; empty name: the only one. Errors: not_found, unavailable.
-Result<actors::ClientOptions> client_options(const std::string& cluster);
-
 /// Worker options from the flags.
 actors::WorkerOptions worker_options(const ClusterOptions& options);
 

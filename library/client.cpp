@@ -2,27 +2,10 @@
 
 #include "actors/client.hpp"
 #include "base/concat.hpp"
-#include "launch/certificates.hpp"
-#include "launch/cluster.hpp"
+#include "library/local_cluster.hpp"
 
 namespace troupe {
 namespace {
-
-Result<actors::ClientOptions> local_cluster(const std::string& name) {
-  TROUPE_ASSIGN(const launch::ClusterState state, launch::status(name));
-  if (state.is_stale) {
-    return error(Code::unavailable,
-                 concat("cluster ", state.name, " is not running: its supervisor died"),
-                 concat("troupe down ", state.name, " tidies up; then start it again"));
-  }
-  const auto files = launch::certificate_files(state.certificates, "client");
-  actors::ClientOptions options;
-  options.cluster = state.name;
-  options.directory_host = state.directory_host;
-  options.directory_port = state.directory_port;
-  options.tls = {files.certificate, files.key, files.authority};
-  return options;
-}
 
 Result<actors::ClientOptions> remote_cluster(const ClientOptions& o) {
   const char* missing = o.cluster.empty()            ? "cluster"
@@ -113,8 +96,13 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Result<Client> Client::connect(const ClientOptions& options) {
-  TROUPE_ASSIGN(const actors::ClientOptions resolved,
-                is_elsewhere(options) ? remote_cluster(options) : local_cluster(options.cluster));
+  actors::ClientOptions resolved;
+  if (is_elsewhere(options)) {
+    TROUPE_ASSIGN(resolved, remote_cluster(options));
+  } else {
+    TROUPE_ASSIGN(const library::LocalCluster cluster, library::local_cluster(options.cluster));
+    resolved = cluster.client;
+  }
   auto impl = std::make_unique<Impl>();
   TROUPE_ASSIGN(impl->client, actors::Client::connect(resolved));
   return Client(std::move(impl));

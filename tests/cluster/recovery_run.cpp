@@ -153,4 +153,13 @@ Recovery run_fault(TestCluster& cluster, Reference& reference, const Fault& faul
   return row;
 }
 
+void check_recovery(const Recovery& row, int64_t silence_max_ms) {
+  INFO(row.line());
+  CHECK(row.failed == 0);
+  CHECK(row.changed == 0);
+  CHECK(row.left == "");
+  CHECK(row.max_ms() < silence_max_ms);
+  CHECK(row.new_wait_ms < 12'000);
+}
+
 }  // namespace troupe::testing

@@ -1,6 +1,5 @@
 // Any process may die or stand still under load: no stream ends, no text changes, nothing leaks.
 #include <csignal>
-#include <iostream>
 
 #include "base/concat.hpp"
 #include "tests/support/cluster_request.hpp"
@@ -8,15 +7,6 @@
 
 namespace troupe::testing {
 namespace {
-
-void check_recovery(const Recovery& row, int64_t silence_max_ms) {
-  INFO(row.line());
-  CHECK(row.failed == 0);
-  CHECK(row.changed == 0);
-  CHECK(row.left == "");
-  CHECK(row.max_ms() < silence_max_ms);
-  CHECK(row.new_wait_ms < 12'000);
-}
 
 TEST_CASE("recovery: workers and the head stand still for a while under ten streams") {
   ClusterSetup setup;
@@ -29,32 +19,6 @@ TEST_CASE("recovery: workers and the head stand still for a while under ten stre
   check_recovery(run_fault(cluster, reference, {{"head"}, Harm::stop, 3000}, load), 3'000);
   check_recovery(run_fault(cluster, reference, {{"prefill", "decode-2"}, Harm::kill, 0}, load),
                  5'000);
-}
-
-// Minutes long: scripts/check-all runs it by name, and prints its table.
-TEST_CASE("recovery table: every victim, alone and in pairs, under 50 requests" * doctest::skip()) {
-  ClusterSetup setup;
-  setup.decodes = 2;
-  setup.kv_memory = "64MiB";
-  TestCluster cluster(setup);
-  cluster.up();
-  Reference reference(cluster.model_path());
-  const std::vector<std::vector<std::string>> victims = {{"head"},
-                                                         {"prefill"},
-                                                         {"decode-1"},
-                                                         {"prefill", "decode-1"},
-                                                         {"head", "decode-1"},
-                                                         {"head", "prefill"},
-                                                         {"decode-1", "decode-2"}};
-  for (const auto& names : victims) {
-    for (const int stop_ms : {0, 1000, 5000, 30'000}) {
-      const Fault fault{names, stop_ms == 0 ? Harm::kill : Harm::stop, stop_ms};
-      const Recovery row = run_fault(cluster, reference, fault, {});
-      std::cout << row.line() << std::endl;
-      const bool nobody_left = names.size() == 2 && names[0] == "decode-1";
-      check_recovery(row, nobody_left ? stop_ms + 8'000 : 8'000);
-    }
-  }
 }
 
 TEST_CASE("recovery: a worker that is told to stop or to drain cuts nothing") {

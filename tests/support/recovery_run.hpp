@@ -47,4 +47,8 @@ struct RecoveryLoad {
 Recovery run_fault(TestCluster& cluster, Reference& reference, const Fault& fault,
                    const RecoveryLoad& load);
 
+/// No stream ended or changed or was silent for longer, new requests were told in time, and nothing
+/// is left.
+void check_recovery(const Recovery& row, int64_t silence_max_ms);
+
 }  // namespace troupe::testing

@@ -2,8 +2,10 @@
 #pragma once
 
 // GCC 12's own avx512fintrin.h trips both warnings (its bug 105593).
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #include <cstdint>

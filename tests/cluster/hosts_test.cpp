@@ -132,10 +132,14 @@ std::string in_kernel_form(const std::string& address) {
   return text;
 }
 
-const std::string prompt =
+const std::string sentences =
     "Tell me about a bear who lived in a forest and wanted to find the best honey of the land, and "
     "walked day after day across hills, rivers and valleys to find it. Say what he met on his way, "
-    "how it ended for him and what his friends in the forest said when he came home in the autumn.";
+    "how it ended for him and what his friends in the forest said when he came home in the "
+    "autumn. ";
+
+/// So long that another worker's help pays, whatever the speeds that were measured at the start.
+const std::string prompt = concat(sentences, sentences, sentences, sentences, sentences, sentences);
 
 void check_answers(TwoHosts& hosts) {
   const std::vector<std::string> asked = {"generate", prompt, "--max-tokens",  "24",

@@ -63,15 +63,15 @@ void Metrics::make_room() {
 std::deque<Metrics::Change> Metrics::sorted_changes(uint64_t after) const {
   std::deque<Change> changes;
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].changed > after) changes.push_back({values_[i].changed, Change::value, i});
+    if (values_[i].changed > after) changes.push_back({values_[i].changed, Change::Kind::value, i});
   }
   for (size_t i = 0; i < spreads_.size(); ++i) {
     if (spreads_[i].changed > after) {
-      changes.push_back({spreads_[i].changed, Change::distribution, i});
+      changes.push_back({spreads_[i].changed, Change::Kind::distribution, i});
     }
   }
   for (const auto& [id, entry] : timelines_) {
-    if (entry.changed > after) changes.push_back({entry.changed, Change::request, id});
+    if (entry.changed > after) changes.push_back({entry.changed, Change::Kind::request, id});
   }
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.number < b.number; });
@@ -80,17 +80,17 @@ std::deque<Metrics::Change> Metrics::sorted_changes(uint64_t after) const {
 
 void Metrics::append(v1::MetricsUpdate& update, const Change& change) const {
   switch (change.kind) {
-    case Change::value: {
+    case Change::Kind::value: {
       v1::MetricValue* told = update.add_values();
       told->set_metric(static_cast<v1::Metric>(change.id));
       told->set_value(values_[change.id].value);
       return;
     }
-    case Change::distribution:
+    case Change::Kind::distribution:
       *update.add_distributions() =
           to_wire(static_cast<v1::Distribution>(change.id), spreads_[change.id].histogram);
       return;
-    case Change::request:
+    case Change::Kind::request:
       *update.add_requests() = timelines_.at(change.id).told;
       return;
   }

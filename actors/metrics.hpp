@@ -62,7 +62,7 @@ class Metrics {
   /// Something that changed; of values and distributions the index, of requests the id.
   struct Change {
     uint64_t number;
-    enum Kind : uint8_t { value, distribution, request } kind;
+    enum class Kind : uint8_t { value, distribution, request } kind;
     uint64_t id;
   };
 

@@ -5,7 +5,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 add_library(troupe_flags INTERFACE)
 target_compile_options(troupe_flags INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off -fno-math-errno)
+  -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off -fno-math-errno
+  # GCC's -Wconversion leaves signs alone in C++; both compilers shall want the same.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
 target_include_directories(troupe_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_include_directories(troupe_flags SYSTEM INTERFACE ${CMAKE_SOURCE_DIR}/third_party)
 
@@ -35,12 +37,9 @@ endif()
 option(TROUPE_UNITY "Compile several files of a folder as one" OFF)
 function(troupe_unity target)
   if(TROUPE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
-    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      # A local name may be that of something in another file of the batch.
-      set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE
-        "#pragma clang diagnostic ignored \"-Wshadow\"")
-    endif()
+    # A local name may be that of something in another file of the batch.
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10
+      UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wshadow\"")
   endif()
 endfunction()
 

@@ -25,8 +25,7 @@ function(troupe_folder folder)
   endif()
   if(sources)
     add_library(troupe_${folder} STATIC ${sources})
-    # Each command, and each splitter of words, has names like those of the others.
-    if(NOT folder STREQUAL "cli" AND NOT folder STREQUAL "text")
+    if(NOT folder STREQUAL "cli")  # each command has names like those of the others
       troupe_unity(troupe_${folder})
     endif()
     target_link_libraries(troupe_${folder} PUBLIC troupe_flags ${ARG_LINK})

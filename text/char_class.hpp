@@ -20,6 +20,10 @@ inline constexpr uint8_t symbol = 128;
 inline constexpr uint8_t letter = upper | lower | caseless;
 }  // namespace char_class
 
+constexpr bool is_line_break(uint8_t byte) {
+  return byte == '\n' || byte == '\r';
+}
+
 /// Two stages: a page of 256 characters, equal pages stored once (about 40 KB).
 class ClassTable {
  public:

@@ -11,7 +11,7 @@ namespace troupe::text {
 
 namespace {
 
-Error bad(std::string what, std::string hint = {}) {
+Error bad_sentence_piece(std::string what, std::string hint = {}) {
   return error(Code::corrupt, "sentencepiece model: " + std::move(what), std::move(hint));
 }
 
@@ -30,9 +30,11 @@ Status read_piece(std::string_view bytes, TokenizerSpec& spec) {
     if (field->number == 2) score = std::bit_cast<float>(static_cast<uint32_t>(field->value));
     if (field->number == 3) type = field->value;
   }
-  if (reader.failed()) return bad(concat("piece ", spec.tokens.size(), " is no message"));
+  if (reader.failed())
+    return bad_sentence_piece(concat("piece ", spec.tokens.size(), " is no message"));
   if (type < 1 || type > 6) {
-    return bad(concat("piece ", spec.tokens.size(), " has type ", type), "types are 1 to 6");
+    return bad_sentence_piece(concat("piece ", spec.tokens.size(), " has type ", type),
+                              "types are 1 to 6");
   }
   if (spec.tokens.size() >= limits::vocabulary_max) {
     return error(Code::exhausted, "the sentencepiece model has too many pieces",
@@ -79,7 +81,7 @@ Status read_trainer(std::string_view bytes, TokenizerSpec& spec) {
         break;
     }
   }
-  if (reader.failed()) return bad("the trainer's part is no message");
+  if (reader.failed()) return bad_sentence_piece("the trainer's part is no message");
   if (model_type != 1 && model_type != 2) {
     return error(Code::unsupported, concat("sentencepiece model: its model type is ", model_type),
                  "supported are 1 (Unigram) and 2 (BPE)");
@@ -96,7 +98,8 @@ Status read_normalizer(std::string_view bytes, NormalStep& step) {
     if (field->number == 4) step.remove_extra_spaces = field->value != 0;
     if (field->number == 5) step.escape_spaces = field->value != 0;
   }
-  return reader.failed() ? Status(bad("the normaliser's part is no message")) : Status();
+  return reader.failed() ? Status(bad_sentence_piece("the normaliser's part is no message"))
+                         : Status();
 }
 
 /// Ids of tokens that the model does not have are -1 or out of range.
@@ -126,8 +129,8 @@ Result<TokenizerSpec> read_sentence_piece(std::string_view model) {
     if (field->number == 2) TROUPE_TRY(read_trainer(field->bytes, spec));
     if (field->number == 3) TROUPE_TRY(read_normalizer(field->bytes, step));
   }
-  if (reader.failed()) return bad("it is no message of Protocol Buffers");
-  if (spec.tokens.empty()) return bad("it has no pieces");
+  if (reader.failed()) return bad_sentence_piece("it is no message of Protocol Buffers");
+  if (spec.tokens.empty()) return bad_sentence_piece("it has no pieces");
   drop_missing_ids(spec);
   spec.merge_order = MergeOrder::scores;
   spec.fuse_unknown = true;

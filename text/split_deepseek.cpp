@@ -13,12 +13,8 @@ constexpr bool is_ascii_letter(uint8_t byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-constexpr bool is_line_break(uint8_t byte) {
-  return byte == '\n' || byte == '\r';
-}
-
 /// End of the word at i; i: none begins here.
-size_t word_end(const ClassReader& text, size_t i) {
+size_t deepseek_word_end(const ClassReader& text, size_t i) {
   constexpr uint8_t sign = punctuation | symbol;
   const uint8_t byte = text.byte(i);
   const ClassedChar first = text.at(i);
@@ -48,7 +44,7 @@ void split_deepseek3(std::string_view text, uint32_t base, std::vector<Piece>& p
   const ClassReader reader(text);
   size_t begin = 0;
   for (size_t i = 0; i < text.size();) {
-    const size_t end = word_end(reader, i);
+    const size_t end = deepseek_word_end(reader, i);
     if (end == i) {
       i += reader.at(i).bytes;
       continue;

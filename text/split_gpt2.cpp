@@ -6,7 +6,7 @@ namespace troupe::text {
 
 namespace {
 
-size_t word_end(const ClassReader& text, size_t i) {
+size_t gpt2_word_end(const ClassReader& text, size_t i) {
   using namespace char_class;
   const uint8_t byte = text.byte(i);
   if (byte == '\'') {
@@ -31,7 +31,7 @@ size_t word_end(const ClassReader& text, size_t i) {
 void split_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   const ClassReader reader(text);
   for (size_t i = 0; i < text.size();) {
-    const size_t end = word_end(reader, i);
+    const size_t end = gpt2_word_end(reader, i);
     add_piece(pieces, base, i, end);
     i = end;
   }

@@ -45,7 +45,7 @@ size_t letters_end(const ClassReader& text, size_t i, ClassedChar first) {
 }
 
 template <bool contractions, size_t digits_max>
-size_t word_end(const ClassReader& text, size_t i) {
+size_t gpt4o_word_end(const ClassReader& text, size_t i) {
   const ClassedChar first = text.at(i);
   if (const size_t end = letters_end(text, i, first); end > i) {
     return contractions && text.byte(end) == '\'' ? end + contraction(text, end, true) : end;
@@ -72,7 +72,7 @@ template <bool contractions, size_t digits_max>
 void split(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   const ClassReader reader(text);
   for (size_t i = 0; i < text.size();) {
-    const size_t end = word_end<contractions, digits_max>(reader, i);
+    const size_t end = gpt4o_word_end<contractions, digits_max>(reader, i);
     add_piece(pieces, base, i, end);
     i = end;
   }

@@ -15,7 +15,7 @@ struct Rules {
 };
 
 template <Rules rules>
-size_t word_end(const ClassReader& text, size_t i) {
+size_t llama3_word_end(const ClassReader& text, size_t i) {
   const uint8_t byte = text.byte(i);
   if (byte == '\'') {
     if (const size_t length = contraction(text, i, true); length > 0) return i + length;
@@ -49,7 +49,7 @@ template <Rules rules>
 void split(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   const ClassReader reader(text);
   for (size_t i = 0; i < text.size();) {
-    const size_t end = word_end<rules>(reader, i);
+    const size_t end = llama3_word_end<rules>(reader, i);
     add_piece(pieces, base, i, end);
     i = end;
   }

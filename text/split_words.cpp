@@ -61,10 +61,6 @@ constexpr std::array entries = {
     Entry{"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+", split_cjk},
 };
 
-constexpr bool is_line_break(uint8_t byte) {
-  return byte == '\n' || byte == '\r';
-}
-
 /// Isolates runs of numbers, cut into groups of at most `most`.
 void isolate_numbers(std::string_view text, uint32_t base, std::vector<Piece>& pieces,
                      size_t most) {

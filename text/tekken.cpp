@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 20> default_special = {"<unk>",
                                                               "[/SYSTEM_PROMPT]",
                                                               "[TOOL_CONTENT]"};
 
-Error bad(std::string what, std::string hint = {}) {
+Error bad_tekken(std::string what, std::string hint = {}) {
   return error(Code::corrupt, "tekken.json: " + std::move(what), std::move(hint));
 }
 
@@ -45,8 +45,8 @@ Error bad(std::string what, std::string hint = {}) {
 Result<size_t> count_of(const Node& config, const char* name, size_t most) {
   const auto found = config.find(name);
   if (found == config.end() || !found->is_number_unsigned() || found->get<uint64_t>() > most) {
-    return bad(concat("config.", name, " is missing or too large"),
-               concat("a number from 0 to ", most));
+    return bad_tekken(concat("config.", name, " is missing or too large"),
+                      concat("a number from 0 to ", most));
   }
   return static_cast<size_t>(found->get<uint64_t>());
 }
@@ -64,11 +64,11 @@ Status add_special(const Node& root, size_t count, TokenizerSpec& spec) {
                         token.contains("token_str") && token["rank"].is_number_unsigned() &&
                         token["token_str"].is_string();
     if (!shaped || token["rank"].get<uint64_t>() >= count) {
-      return bad("a special token is malformed",
-                 concat("{rank, token_str} with a rank below ", count));
+      return bad_tekken("a special token is malformed",
+                        concat("{rank, token_str} with a rank below ", count));
     }
     const std::string text = token["token_str"].get<std::string>();
-    if (text.empty()) return bad("a special token has no text");
+    if (text.empty()) return bad_tekken("a special token has no text");
     spec.tokens[token["rank"].get<size_t>()] = text;
   }
   return {};
@@ -80,11 +80,12 @@ Status add_ranked(const Node& vocab, size_t count, TokenizerSpec& spec) {
     const auto bytes = entry.is_object() ? entry.find("token_bytes") : entry.end();
     if (!entry.is_object() || bytes == entry.end() || !bytes->is_string() ||
         entry.value("rank", Node()) != rank) {
-      return bad(concat("token ", rank, " is malformed"), "{rank, token_bytes} in order of rank");
+      return bad_tekken(concat("token ", rank, " is malformed"),
+                        "{rank, token_bytes} in order of rank");
     }
     const Result<std::string> decoded = from_base64(bytes->get_ref<const std::string&>());
     if (!decoded.ok() || decoded->empty()) {
-      return bad(concat("token ", rank, " has no bytes"), "base64");
+      return bad_tekken(concat("token ", rank, " has no bytes"), "base64");
     }
     spec.tokens.push_back(bytes_to_spelling(*decoded));
     spec.types.push_back(TokenType::normal);
@@ -100,22 +101,23 @@ Result<TokenizerSpec> read_tekken(std::string_view json) {
                  concat("at most ", limits::tokenizer_file_bytes_max));
   }
   const Node root = Node::parse(json, nullptr, false);
-  if (!root.is_object()) return bad("it is no JSON object");
+  if (!root.is_object()) return bad_tekken("it is no JSON object");
   const Node config = root.value("config", Node());
   const Node none;
   const auto found = root.find("vocab");
   const Node& vocab = found == root.end() ? none : *found;
   if (!config.is_object() || !vocab.is_array()) {
-    return bad("it has no config or no vocab", "an object and a list");
+    return bad_tekken("it has no config or no vocab", "an object and a list");
   }
   const auto pattern = config.find("pattern");
-  if (pattern == config.end() || !pattern->is_string()) return bad("config.pattern is missing");
+  if (pattern == config.end() || !pattern->is_string())
+    return bad_tekken("config.pattern is missing");
   TROUPE_ASSIGN(const size_t special,
                 count_of(config, "default_num_special_tokens", limits::vocabulary_max));
   TROUPE_ASSIGN(const size_t total, count_of(config, "default_vocab_size", limits::vocabulary_max));
   if (total < special || total - special > vocab.size()) {
-    return bad(concat("there are ", vocab.size(), " tokens for a vocabulary of ", total, " with ",
-                      special, " special ones"));
+    return bad_tekken(concat("there are ", vocab.size(), " tokens for a vocabulary of ", total,
+                             " with ", special, " special ones"));
   }
   TokenizerSpec spec;
   spec.merge_order = MergeOrder::ids;

@@ -31,6 +31,8 @@ inline constexpr size_t normal_bytes_max = size_t{64} << 20;
 
 /// Steps of one tokenizer's normaliser and of its pre-tokenizer.
 inline constexpr size_t steps_max = 64;
+/// Nesting of those sequences.
+inline constexpr int steps_depth_max = 8;
 
 /// A tokenizer file: packed and unpacked.
 inline constexpr size_t tokenizer_file_bytes_max = size_t{128} << 20;

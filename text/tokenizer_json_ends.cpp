@@ -6,17 +6,6 @@ namespace troupe::text {
 
 namespace {
 
-constexpr int depth_max = 8;
-
-template <class Read>
-Status each_of(const Node& node, const char* list, int depth, const Read& read) {
-  if (depth >= depth_max) return bad_json("sequences are nested too deeply");
-  const Node& parts = member(node, list);
-  if (!parts.is_array()) return bad_json(concat("a Sequence has no list ", list));
-  for (const Node& part : parts) TROUPE_TRY(read(part));
-  return {};
-}
-
 Status add_id(const Node& node, const TokenizerSpec& spec, std::vector<int32_t>& ids) {
   const int64_t id = node.is_number_integer() ? node.get<int64_t>() : -1;
   if (id < 0 || static_cast<size_t>(id) >= spec.tokens.size()) {

@@ -7,6 +7,7 @@
 
 #include "base/concat.hpp"
 #include "base/result.hpp"
+#include "text/text_limits.hpp"
 #include "text/tokenizer_spec.hpp"
 
 namespace troupe::text {
@@ -45,6 +46,20 @@ inline const Node& member(const Node& node, const char* name) {
   static const Node none;
   const auto found = node.is_object() ? node.find(name) : node.end();
   return found == node.end() ? none : *found;
+}
+
+/// Calls `read` for every member of a Sequence's list; the Sequence itself is `depth` deep.
+template <class Read>
+Status each_of(const Node& node, const char* list, int depth, const Read& read) {
+  if (depth >= limits::steps_depth_max) return bad_json("sequences are nested too deeply");
+  const Node& parts = member(node, list);
+  if (!parts.is_array()) return bad_json(concat("a Sequence has no list ", list));
+  if (parts.size() > limits::steps_max) {
+    return bad_json(concat("a Sequence has ", parts.size(), " parts"),
+                    concat("at most ", limits::steps_max));
+  }
+  for (const Node& part : parts) TROUPE_TRY(read(part));
+  return {};
 }
 
 /// {"String": text} or {"Regex": text}.

@@ -1,28 +1,11 @@
 // The normaliser and the pre-tokenizer of tokenizer.json.
 #include "text/base64.hpp"
 #include "text/pre_tokenizer.hpp"
-#include "text/text_limits.hpp"
 #include "text/tokenizer_json_parts.hpp"
 
 namespace troupe::text {
 
 namespace {
-
-constexpr int depth_max = 8;
-
-/// Calls `read` for every member of a Sequence's list.
-template <class Read>
-Status each_of(const Node& node, const char* list, int depth, const Read& read) {
-  if (depth >= depth_max) return bad_json("sequences are nested too deeply");
-  const Node& parts = member(node, list);
-  if (!parts.is_array()) return bad_json(concat("a Sequence has no list ", list));
-  if (parts.size() > limits::steps_max) {
-    return bad_json(concat("a Sequence has ", parts.size(), " parts"),
-                    concat("at most ", limits::steps_max));
-  }
-  for (const Node& part : parts) TROUPE_TRY(read(part));
-  return {};
-}
 
 Status read_behavior(const Node& node, SplitBehavior& behavior) {
   const std::string name = text_of(node, "behavior", "Isolated");

@@ -23,6 +23,9 @@ struct Installed {
   std::filesystem::path hello;
 };
 
+/// With all of libtroupe.a in the program no library can be missing that some object of it needs.
+const std::string whole = "-Wl,--whole-archive -ltroupe -Wl,--no-whole-archive";
+
 /// Installs the build that this test belongs to and builds the examples against what lies there.
 Installed install(const std::filesystem::path& folder) {
   const std::string build = std::filesystem::path(binary_folder()).parent_path();
@@ -86,6 +89,11 @@ TEST_CASE("library: pkg-config says what a program needs, and a stranger is told
   must("PKG_CONFIG_PATH=" + package.string() + " && export PKG_CONFIG_PATH && c++ -std=c++20 -o " +
            (folder / "by-hand").string() + " " + source_folder() +
            "/examples/hello_client.cpp $(pkg-config --cflags --libs troupe)",
+       folder);
+  must("PKG_CONFIG_PATH=" + package.string() + " && export PKG_CONFIG_PATH && c++ -std=c++20 -o " +
+           (folder / "whole").string() + " " + source_folder() +
+           "/examples/hello_client.cpp $(pkg-config --cflags --libs-only-L troupe) " + whole +
+           " $(pkg-config --libs troupe)",
        folder);
   Program program({(folder / "by-hand").string()},
                   {{"TROUPE_RUN_DIR", (folder / "nothing-here").string()}}, folder / "alone.out");

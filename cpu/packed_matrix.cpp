@@ -7,6 +7,7 @@
 #include "base/concat.hpp"
 #include "cpu/matmul_q4.hpp"
 #include "cpu/matmul_q8_0.hpp"
+#include "model/kernel_type.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -14,9 +15,10 @@ namespace {
 using model::Tensor;
 using model::TensorType;
 
-const uint8_t* row_of(const Tensor& tensor, uint32_t row) {
-  return reinterpret_cast<const uint8_t*>(tensor.data) + row * tensor.row_bytes();
-}
+struct Scratch {
+  std::vector<float> values;
+  std::vector<std::byte> stored;
+};
 
 /// Stored block: `floats` F16 numbers (d, or d and m), 16 bytes whose low nibbles are elements
 /// 0..15 and high ones 16..31.
@@ -58,21 +60,25 @@ void pack_float_row(const uint8_t* stored, uint32_t cols, uint32_t lane, uint8_t
 }
 
 void pack_row(const Tensor& tensor, bool exact, uint32_t row, uint32_t lane, uint8_t* panel,
-              std::vector<float>& scratch) {
+              Scratch& scratch) {
   const uint32_t blocks = tensor.cols / quant_block;
   if (exact || tensor.type == TensorType::f32) {
-    scratch.resize(tensor.cols);
-    model::dequantize_row(tensor, row, scratch.data());
-    pack_float_row<float>(reinterpret_cast<const uint8_t*>(scratch.data()), tensor.cols, lane,
-                          panel);
-  } else if (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) {
-    pack_float_row<uint16_t>(row_of(tensor, row), tensor.cols, lane, panel);
+    scratch.values.resize(tensor.cols);
+    model::dequantize_row(tensor, row, scratch.values.data());
+    pack_float_row<float>(reinterpret_cast<const uint8_t*>(scratch.values.data()), tensor.cols,
+                          lane, panel);
+    return;
+  }
+  const auto* stored =
+      reinterpret_cast<const uint8_t*>(model::stored_row(tensor, row, scratch.stored));
+  if (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) {
+    pack_float_row<uint16_t>(stored, tensor.cols, lane, panel);
   } else if (tensor.type == TensorType::q8_0) {
-    pack_q8_0_row(row_of(tensor, row), blocks, lane, panel);
+    pack_q8_0_row(stored, blocks, lane, panel);
   } else if (tensor.type == TensorType::q4_0) {
-    pack_q4_row<1>(row_of(tensor, row), blocks, lane, panel);
+    pack_q4_row<1>(stored, blocks, lane, panel);
   } else {
-    pack_q4_row<2>(row_of(tensor, row), blocks, lane, panel);
+    pack_q4_row<2>(stored, blocks, lane, panel);
   }
 }
 
@@ -90,8 +96,10 @@ std::vector<uint32_t> segment_begins(uint32_t cols, uint32_t step_cols, uint32_t
   return begins;
 }
 
-Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, uint32_t unit_cols,
+Result<PackedMatrix> PackedMatrix::pack(const Tensor& given, ComputeMode mode, uint32_t unit_cols,
                                         WeightArena& arena, ThreadPool& pool) {
+  const bool exact = mode == ComputeMode::exact;
+  const Tensor tensor = exact ? given : model::as_kernel_type(given);
   const uint32_t block = model::info(tensor.type).block_size;
   if (tensor.cols == 0 || tensor.cols % block != 0) {
     return error(Code::corrupt,
@@ -99,7 +107,6 @@ Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, 
                         " elements, which is no multiple of ", block),
                  concat(model::info(tensor.type).name, " needs whole blocks"));
   }
-  const bool exact = mode == ComputeMode::exact;
   PackedMatrix packed;
   packed.rows_ = tensor.rows;
   packed.cols_ = tensor.cols;
@@ -127,7 +134,7 @@ Result<PackedMatrix> PackedMatrix::pack(const Tensor& tensor, ComputeMode mode, 
   TROUPE_ASSIGN(packed.panels_, arena.take(packed.bytes()));
   pool.run([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(packed.num_panels(), part, parts);
-    std::vector<float> scratch;
+    Scratch scratch;
     for (int64_t p = begin; p < end; ++p) {
       uint8_t* panel = packed.panels_ + static_cast<size_t>(p) * packed.panel_bytes_;
       const auto first = static_cast<uint32_t>(p) * panel_rows;

@@ -16,12 +16,12 @@ namespace troupe::cpu {
 
 class PackedMatrix {
  public:
-  /// Packs `tensor` into memory of `arena`, which must outlive the matrix, dequantised to F32 in
-  /// exact mode. `unit_cols` = 0: column-parallel; else row-parallel, its 8 segments are whole
-  /// numbers of units of so many columns. Errors: corrupt (columns that do not fill blocks),
-  /// exhausted (no memory).
-  static Result<PackedMatrix> pack(const model::Tensor& tensor, ComputeMode mode,
-                                   uint32_t unit_cols, WeightArena& arena, ThreadPool& pool);
+  /// Packs `given` into memory of `arena`, which must outlive the matrix: dequantised to F32 in
+  /// exact mode, else as model::kernel_type says. `unit_cols` = 0: column-parallel; else
+  /// row-parallel, its 8 segments are whole numbers of units of so many columns. Errors: corrupt
+  /// (columns that do not fill blocks), exhausted (no memory).
+  static Result<PackedMatrix> pack(const model::Tensor& given, ComputeMode mode, uint32_t unit_cols,
+                                   WeightArena& arena, ThreadPool& pool);
 
   [[nodiscard]] MatrixView view() const;
   [[nodiscard]] bool quantized() const { return quantized_; }

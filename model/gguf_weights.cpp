@@ -72,7 +72,10 @@ class WeightReader {
 
   Status check_types() {
     for (const GgufTensor& tensor : file_.tensors()) {
-      if (tensor_type_info(tensor.type) != nullptr) continue;
+      if (tensor_type_info(tensor.type) != nullptr &&
+          is_weight_type(static_cast<TensorType>(tensor.type))) {
+        continue;
+      }
       return error(
           Code::unsupported,
           concat("tensor ", quoted(tensor.name), " has the type ", ggml_type_name(tensor.type)),

@@ -27,12 +27,19 @@ std::vector<float> row_of(const Bytes& bytes, TensorType type, uint32_t rows, ui
 }  // namespace
 
 TEST_CASE("the table of tensor types holds what this build reads and nothing else") {
-  CHECK(supported_tensor_types() == "F32, F16, BF16, Q4_0, Q4_1, Q8_0");
+  CHECK(supported_tensor_types() ==
+        "F32, F16, BF16, F64, F8_E4M3, F8_E5M2, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, "
+        "Q5_K, Q6_K, IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, IQ4_NL, IQ4_XS, TQ1_0, "
+        "TQ2_0, MXFP4, NVFP4");
   CHECK(info(TensorType::q4_0).block_bytes == 18);
   CHECK(info(TensorType::q4_1).block_bytes == 20);
   CHECK(info(TensorType::q8_0).block_bytes == 34);
-  for (const uint32_t other : {6u, 12u, 39u, 1000u}) {
+  for (const uint32_t other : {4u, 15u, 99u, 999u, 4'000'000'000u}) {
     CHECK(tensor_type_info(other) == nullptr);
+  }
+  for (const TensorType stored : {TensorType::i32, TensorType::u8, TensorType::boolean}) {
+    CHECK(tensor_type_info(static_cast<uint32_t>(stored)) != nullptr);
+    CHECK_FALSE(is_weight_type(stored));
   }
 }
 

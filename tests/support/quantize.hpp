@@ -85,6 +85,8 @@ inline Bytes quantize(std::span<const float> values, model::TensorType type) {
       case model::TensorType::q4_1:
         quantize_block_q4_1(&values[i], out);
         break;
+      default:
+        std::abort();
     }
   }
   return out;

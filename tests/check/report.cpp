@@ -21,6 +21,16 @@ void count(Counts& counts, Outcome outcome) {
   if (outcome == Outcome::skipped) ++counts.skipped;
 }
 
+/// Of the group's cases that compare numbers; nothing where there is none.
+std::optional<double> largest_difference(const Report& report, const std::string& group) {
+  std::optional<double> largest;
+  for (const CaseResult& one : report.cases) {
+    if (one.group != group || !one.max_abs_diff) continue;
+    if (!largest || !(*one.max_abs_diff <= *largest)) largest = one.max_abs_diff;
+  }
+  return largest;
+}
+
 Counts count_all(const Report& report) {
   Counts counts;
   for (const CaseResult& one : report.cases) count(counts, one.outcome);
@@ -45,7 +55,11 @@ void print(const Report& report) {
             << "\n";
   for (const auto& [name, counts] : groups) {
     std::cout << std::left << std::setw(56) << name << std::right << std::setw(8) << counts.passed
-              << std::setw(8) << counts.failed << std::setw(9) << counts.skipped << "\n";
+              << std::setw(8) << counts.failed << std::setw(9) << counts.skipped;
+    if (const auto largest = largest_difference(report, name)) {
+      std::cout << "  max |difference| " << *largest;
+    }
+    std::cout << "\n";
   }
   const Counts all = count_all(report);
   std::cout << report.kind << ": " << all.passed << " passed, " << all.failed << " failed, "
@@ -60,10 +74,12 @@ void print_json(const Report& report) {
                                  {"skipped", all.skipped},
                                  {"cases", nlohmann::ordered_json::array()}};
   for (const CaseResult& one : report.cases) {
-    body["cases"].push_back({{"id", one.id},
-                             {"ok", one.outcome == Outcome::passed},
-                             {"why", one.why},
-                             {"max_abs_diff", nullptr}});
+    nlohmann::ordered_json entry = {
+        {"id", one.id}, {"ok", one.outcome == Outcome::passed}, {"why", one.why}};
+    // A number that JSON cannot write becomes null too.
+    entry["max_abs_diff"] = nullptr;
+    if (one.max_abs_diff) entry["max_abs_diff"] = *one.max_abs_diff;
+    body["cases"].push_back(std::move(entry));
   }
   std::cout << body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
             << std::endl;
@@ -75,6 +91,19 @@ int exit_status(const Report& report) {
                              [](const CaseResult& one) { return one.outcome == Outcome::failed; })
              ? 1
              : 0;
+}
+
+int finish(const Status& status, const Report& report, bool json) {
+  if (!status.ok()) {
+    std::cerr << "check: " << status.error().message() << std::endl;
+    return 2;
+  }
+  if (json) {
+    print_json(report);
+  } else {
+    print(report);
+  }
+  return exit_status(report);
 }
 
 }  // namespace troupe::check

@@ -1,8 +1,11 @@
 // What a conformance run found: lines for people, one object for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace troupe::check {
 
@@ -12,7 +15,8 @@ struct CaseResult {
   std::string group;  ///< a row of the table, e.g. the tokenizer's name
   std::string id;
   Outcome outcome = Outcome::passed;
-  std::string why;  ///< of a failure or a skip
+  std::string why;                                    ///< of a failure or a skip
+  std::optional<double> max_abs_diff = std::nullopt;  ///< where numbers are compared
 };
 
 struct Report {
@@ -20,7 +24,7 @@ struct Report {
   std::vector<CaseResult> cases;
 
   void add(std::string group, std::string id, Outcome outcome, std::string why = {}) {
-    cases.push_back({std::move(group), std::move(id), outcome, std::move(why)});
+    cases.push_back({std::move(group), std::move(id), outcome, std::move(why), std::nullopt});
   }
   void compare(const std::string& group, const std::string& id, bool same, const std::string& why) {
     add(group, id, same ? Outcome::passed : Outcome::failed, same ? std::string() : why);
@@ -33,5 +37,8 @@ void print(const Report& report);
 void print_json(const Report& report);
 /// 0 when all passed (a skip says why), else 1; 2 when there was no case at all.
 int exit_status(const Report& report);
+
+/// Prints what was found, in the form that was asked for, or the failure; gives the exit status.
+int finish(const Status& status, const Report& report, bool json);
 
 }  // namespace troupe::check

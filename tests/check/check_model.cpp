@@ -1,0 +1,30 @@
+// Runs model file cases: check_model KIND PATH [--json] [--compute exact|fast].
+// scripts/check is its door.
+#include <exception>
+#include <iostream>
+
+#include "tests/check/arguments.hpp"
+#include "tests/check/model_cases.hpp"
+
+int main(int argc, char** argv) {
+  using namespace troupe::check;
+  constexpr std::string_view kinds[] = {"gguf", "dequant"};
+  const auto arguments = read_arguments({argv, static_cast<size_t>(argc)}, kinds);
+  if (!arguments) {
+    std::cerr << "usage: check_model gguf|dequant PATH [--json] [--compute exact|fast]"
+              << std::endl;
+    return 2;
+  }
+  Report report;
+  report.kind = arguments->kind;
+  try {
+    const troupe::Status status =
+        arguments->kind == "gguf"
+            ? check_gguf(arguments->path, arguments->compute == "exact", report)
+            : check_dequant(arguments->path, report);
+    return finish(status, report, arguments->json);
+  } catch (const std::exception& failure) {
+    std::cerr << "check: the cases have another form: " << failure.what() << std::endl;
+    return 2;
+  }
+}

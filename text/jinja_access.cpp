@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "text/jinja_operations.hpp"
+#include "text/jinja_rendering.hpp"
 #include "text/utf8.hpp"
 
 namespace troupe::text::jinja {
@@ -40,7 +41,7 @@ Value loop_attribute(const LoopState& loop, const Value& value, const std::strin
   if (name == "length") return Value::integer(count);
   if (name == "depth") return Value::integer(loop.level + 1);
   if (name == "depth0") return Value::integer(loop.level);
-  if (name == "cycle") return Value::method(value, name);
+  if (name == "cycle" || name == "changed") return Value::method(value, name);
   if (name == "previtem") {
     return index > 0 ? loop.items[loop.index - 1] : Value::undefined("there is no previous item");
   }
@@ -51,16 +52,39 @@ Value loop_attribute(const LoopState& loop, const Value& value, const std::strin
   return missing_attribute(value, name);
 }
 
+std::optional<Value> cycler_attribute(const Cycler& cycler, const Value& value,
+                                      const std::string& name) {
+  if (cycler.joiner) return std::nullopt;
+  if (name == "current") return cycler.items[cycler.at];
+  if (name == "pos") return Value::integer(static_cast<int64_t>(cycler.at));
+  if (name == "items") return Value::sequence(cycler.items, Flavour::tuple);
+  if (name == "next" || name == "reset") return Value::method(value, name);
+  return std::nullopt;
+}
+
+/// The names of a groupby's pair.
+std::optional<Value> sequence_attribute(const Sequence& sequence, const std::string& name) {
+  if (sequence.flavour == Flavour::group) {
+    if (name == "grouper") return sequence.items[0];
+    if (name == "list") return sequence.items[1];
+  }
+  return std::nullopt;
+}
+
 /// The value's own attribute or method; empty if it has none of that name.
-std::optional<Value> own_attribute(const Value& value, const std::string& name) {
+std::optional<Value> own_attribute(Budget& budget, const Value& value, const std::string& name) {
   if (changes_object(value.kind(), name) || name.starts_with("__")) {
     return Value::undefined(
         concat("access to attribute '", name, "' of '", value.type_name(), "' object is unsafe."));
   }
-  const bool method = (value.is(Kind::string) && has_string_method(name)) ||
-                      (value.is(Kind::dict) && has_dict_method(name)) ||
-                      (value.is(Kind::sequence) && has_list_method(name));
+  const bool method =
+      (value.is(Kind::string) && has_string_method(name)) ||
+      (value.is(Kind::dict) && has_dict_method(name)) ||
+      (value.is(Kind::sequence) && has_sequence_method(value.as_sequence().flavour, name));
   if (method) return Value::method(value, name);
+  if (value.is(Kind::sequence)) return sequence_attribute(value.as_sequence(), name);
+  if (value.is(Kind::macro)) return macro_attribute(budget, *value.as_macro(), value, name);
+  if (value.is(Kind::cycler)) return cycler_attribute(value.as_cycler(), value, name);
   if (value.is(Kind::loop)) return loop_attribute(value.as_loop(), value, name);
   if (value.is(Kind::name_space)) {
     for (const auto& [key, variable] : value.as_name_space()->variables) {
@@ -152,7 +176,7 @@ Value make_text(Budget& budget, std::string text) {
 
 void set_key(Budget& budget, Pairs& pairs, const Value& key, Value value) {
   const bool hashable = key.is_number() || key.is(Kind::string) || key.is(Kind::none) ||
-                        (key.is(Kind::sequence) && key.as_sequence().flavour == Flavour::tuple);
+                        (key.is(Kind::sequence) && key.as_sequence().is_tuple());
   if (!hashable) fail("a ", key.type_name(), " cannot be the key of a dict");
   budget.allocate(sizeof(Pairs::value_type));
   for (auto& [name, old] : pairs) {
@@ -166,11 +190,18 @@ void set_key(Budget& budget, Pairs& pairs, const Value& key, Value value) {
 Value get_attribute(Budget& budget, const Value& value, const std::string& name) {
   budget.work();
   if (value.is(Kind::undefined)) fail(value.why_undefined());
-  if (std::optional<Value> own = own_attribute(value, name)) return *std::move(own);
+  if (std::optional<Value> own = own_attribute(budget, value, name)) return *std::move(own);
   if (value.is(Kind::dict)) {
     budget.work(value.as_dict().items.size() / 8);
     if (const Value* found = value.find(name)) return *found;
   }
+  return missing_attribute(value, name);
+}
+
+Value attribute_only(Budget& budget, const Value& value, const std::string& name) {
+  budget.work();
+  if (value.is(Kind::undefined)) fail(value.why_undefined());
+  if (std::optional<Value> own = own_attribute(budget, value, name)) return *std::move(own);
   return missing_attribute(value, name);
 }
 
@@ -180,12 +211,15 @@ Value get_item(Budget& budget, const Value& value, const Value& key) {
   if (value.is(Kind::dict)) {
     if (const Value* found = find_key(budget, value.as_dict(), key)) return *found;
   }
-  if (key.is_integral() && (value.is(Kind::string) || value.is(Kind::sequence))) {
+  const bool indexed =
+      value.is(Kind::string) || (value.is(Kind::sequence) && value.as_sequence().has_index());
+  if (key.is_integral() && indexed) {
     return item_of_sequence(budget, value, key.to_integer());
   }
   if (key.is(Kind::string)) {
-    if (std::optional<Value> own = own_attribute(value, key.as_string())) return *std::move(own);
-    return missing_attribute(value, key.as_string());
+    const std::string& name = key.as_string();
+    if (std::optional<Value> own = own_attribute(budget, value, name)) return *std::move(own);
+    return missing_attribute(value, name);
   }
   return Value::undefined(concat(object_name(value), " has no element ", repr(budget, key)));
 }
@@ -203,7 +237,9 @@ Value get_slice(Budget& budget, const Value& value, const Value& start, const Va
     }
     return make_text(budget, std::move(out));
   }
-  if (!value.is(Kind::sequence)) fail("a ", value.type_name(), " cannot be sliced");
+  if (!value.is(Kind::sequence) || !value.as_sequence().has_index()) {
+    fail("a ", value.type_name(), " cannot be sliced");
+  }
   const std::vector<Value>& items = value.as_sequence().items;
   std::vector<Value> out;
   for (const size_t i : slice_indices(static_cast<int64_t>(items.size()), start, stop, step)) {
@@ -218,9 +254,13 @@ std::vector<Value> iterate(Budget& budget, const Value& value) {
   switch (value.kind()) {
     case Kind::undefined:
       return items;
-    case Kind::sequence:
-      items = value.as_sequence().items;
+    case Kind::sequence: {
+      const Sequence& sequence = value.as_sequence();
+      items.assign(sequence.items.begin() + static_cast<ptrdiff_t>(sequence.taken),
+                   sequence.items.end());
+      if (sequence.flavour == Flavour::generator) sequence.taken = sequence.items.size();
       break;
+    }
     case Kind::dict:
       for (const auto& [key, unused] : value.as_dict().items) items.push_back(key);
       break;

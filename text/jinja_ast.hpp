@@ -20,6 +20,8 @@ using Block = std::vector<std::unique_ptr<Statement>>;
 struct CallArguments {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
+  ExpressionPtr more;        ///< *more: further positional ones; may be null
+  ExpressionPtr more_named;  ///< **more_named; may be null
 };
 
 struct Literal {
@@ -131,6 +133,7 @@ struct For {
   Target target;
   ExpressionPtr items;
   ExpressionPtr condition;  ///< may be null
+  bool recursive = false;   ///< loop(items) runs it again
   Block body;
   Block otherwise;
 };
@@ -154,6 +157,10 @@ struct Parameter {
 struct MacroDefinition {
   std::string name;
   std::vector<Parameter> parameters;
+  // Which of the names that every macro may use it does use: it takes no such arguments otherwise.
+  bool uses_caller = false;
+  bool uses_varargs = false;
+  bool uses_kwargs = false;
   Block body;
 };
 /// {% call(parameters) callee(...) %}: the body is the macro `caller` of the call.
@@ -169,13 +176,28 @@ struct With {
 struct Plain {
   Block body;
 };
+/// {% block NAME %}: there is no inheritance, so it is rendered where it stands.
+struct NamedBlock {
+  std::string name;
+  bool scoped;  ///< it sees the variables around it, not only the template's
+  Block body;
+};
+/// {% autoescape VALUE %}: only a false value is rendered.
+struct AutoEscape {
+  ExpressionPtr value;
+  Block body;
+};
+/// A statement that needs other templates: an error where it is reached, as in Jinja.
+struct OtherTemplate {
+  std::string name;
+};
 struct Break {};
 struct Continue {};
 
 struct Statement {
   int line;
   std::variant<Text, Output, If, For, Set, SetBlock, FilterBlock, MacroDefinition, CallBlock, With,
-               Plain, Break, Continue>
+               Plain, NamedBlock, AutoEscape, OtherTemplate, Break, Continue>
       node;
 };
 

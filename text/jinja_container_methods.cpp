@@ -25,6 +25,9 @@ Value dict_method(Budget& budget, const Value& self, const std::string& name,
   const Bound no_arguments(name, arguments, {});
   if (name == "copy") return self;
   std::vector<Value> items;
+  const Flavour flavour = name == "keys"     ? Flavour::keys
+                          : name == "values" ? Flavour::values
+                                             : Flavour::items;
   for (const auto& [key, value] : dict.items) {
     if (name == "keys")
       items.push_back(key);
@@ -34,21 +37,53 @@ Value dict_method(Budget& budget, const Value& self, const std::string& name,
       items.push_back(Value::sequence({key, value}, Flavour::tuple));
   }
   budget.allocate(items.size() * 3 * sizeof(Value));
-  return Value::sequence(std::move(items), Flavour::view);
+  return Value::sequence(std::move(items), flavour);
 }
 
 Value list_method(Budget& budget, const Value& self, const std::string& name,
                   const Arguments& arguments) {
   const std::vector<Value>& items = self.as_sequence().items;
   if (name == "copy") return self;
-  const Bound bound(name, arguments, {"value"});
+  const Bound bound(name, arguments, {"value", "start", "stop"});
   const auto matches = [&](const Value& item) { return equal(budget, item, bound.need(0)); };
   if (name == "count") {
     return Value::integer(std::count_if(items.begin(), items.end(), matches));
   }
-  const auto found = std::find_if(items.begin(), items.end(), matches);
-  if (found == items.end()) fail(repr(budget, bound.need(0)), " is not in the list");
+  const auto place = [&](size_t i, int64_t fallback) {
+    const int64_t count = static_cast<int64_t>(items.size());
+    const int64_t at = bound.integer(i, fallback);
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
+  const auto end = items.begin() + std::max(place(2, INT64_MAX), place(1, 0));
+  const auto found = std::find_if(items.begin() + place(1, 0), end, matches);
+  if (found == end) fail(repr(budget, bound.need(0)), " is not in list");
   return Value::integer(found - items.begin());
+}
+
+/// loop.changed(...): whether the arguments differ from those of the call before.
+Value loop_changed(Budget& budget, const LoopState& loop, const Arguments& arguments) {
+  if (loop.over) fail("loop.changed is asked after the loop's end");
+  const std::vector<Value>& now = arguments.positional;
+  const bool same = loop.was_asked &&
+                    std::equal(now.begin(), now.end(), loop.asked.begin(), loop.asked.end(),
+                               [&](const Value& a, const Value& b) { return equal(budget, a, b); });
+  budget.allocate(now.size() * sizeof(Value));
+  loop.asked = now;
+  loop.was_asked = true;
+  return Value::boolean(!same);
+}
+
+Value cycler_method(const Cycler& cycler, const std::string& name, const Arguments& arguments) {
+  const Bound bound(name, arguments, {});
+  if (name == "reset") {
+    cycler.at = 0;
+    return Value::none();
+  }
+  const Value& item = cycler.items[cycler.at];
+  if (!cycler.joiner || cycler.at + 1 < cycler.items.size()) {
+    cycler.at = (cycler.at + 1) % cycler.items.size();
+  }
+  return item;
 }
 
 template <size_t n>
@@ -61,8 +96,9 @@ bool in(const std::string_view (&names)[n], std::string_view name) {
 bool has_dict_method(std::string_view name) {
   return in(dict_methods, name);
 }
-bool has_list_method(std::string_view name) {
-  return in(list_methods, name);
+bool has_sequence_method(Flavour flavour, std::string_view name) {
+  const bool has_methods = flavour <= Flavour::range;
+  return has_methods && in(list_methods, name) && (flavour == Flavour::list || name != "copy");
 }
 
 Value call_method(Budget& budget, const Value& self, const std::string& name,
@@ -75,7 +111,10 @@ Value call_method(Budget& budget, const Value& self, const std::string& name,
       return dict_method(budget, self, name, arguments);
     case Kind::sequence:
       return list_method(budget, self, name, arguments);
+    case Kind::cycler:
+      return cycler_method(self.as_cycler(), name, arguments);
     case Kind::loop:
+      if (name == "changed") return loop_changed(budget, self.as_loop(), arguments);
       if (arguments.positional.empty()) fail("loop.cycle needs at least one argument");
       return arguments.positional[self.as_loop().index % arguments.positional.size()];
     default:

@@ -232,15 +232,19 @@ CallArguments Parser::parse_arguments() {
       expect_symbol(",");
       if (skip_symbol(")")) break;
     }
-    if (is_symbol("*") || is_symbol("**")) unexpected("an argument (no * or ** arguments)");
     const bool named =
         is(TokenKind::name) && ahead().kind == TokenKind::symbol && ahead().text == "=";
-    if (named) {
+    if (arguments.more_named != nullptr) unexpected("')' (** ends the arguments)");
+    if (skip_symbol("**")) {
+      arguments.more_named = parse_expression();
+    } else if (arguments.more == nullptr && skip_symbol("*")) {
+      arguments.more = parse_expression();
+    } else if (named) {
       std::string name = take_name("a name");
       expect_symbol("=");
       arguments.named.emplace_back(std::move(name), parse_expression());
     } else {
-      if (!arguments.named.empty()) unexpected("a named argument");
+      if (!arguments.named.empty() || arguments.more != nullptr) unexpected("a named argument");
       arguments.positional.push_back(parse_expression());
     }
   }

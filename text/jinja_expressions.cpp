@@ -1,4 +1,6 @@
 // Expressions of a rendering.
+#include <algorithm>
+
 #include "text/jinja_operations.hpp"
 #include "text/jinja_rendering.hpp"
 
@@ -118,6 +120,26 @@ Arguments Rendering::evaluate(const CallArguments& arguments) {
   for (const auto& [name, value] : arguments.named) {
     values.named.emplace_back(name, evaluate(*value));
   }
+  if (arguments.more != nullptr) {
+    for (Value& value : iterate(budget_, evaluate(*arguments.more))) {
+      values.positional.push_back(std::move(value));
+    }
+  }
+  if (arguments.more_named == nullptr) return values;
+  const Value more = evaluate(*arguments.more_named);
+  if (!more.is(Kind::dict)) fail("the argument after ** must be a mapping, not ", more.type_name());
+  const size_t count = values.named.size() + more.as_dict().items.size();
+  budget_.work(count * count / 8);
+  for (const auto& [name, value] : more.as_dict().items) {
+    if (!name.is(Kind::string)) fail("keywords must be strings");
+    const auto is_it = [&wanted = name.as_string()](const auto& old) {
+      return old.first == wanted;
+    };
+    if (std::any_of(values.named.begin(), values.named.end(), is_it)) {
+      fail("got multiple values for keyword argument '", name.as_string(), "'");
+    }
+    values.named.emplace_back(name.as_string(), value);
+  }
   return values;
 }
 
@@ -148,6 +170,11 @@ Value Rendering::call(const Value& callee, const Arguments& arguments) {
       return call_macro(*callee.as_macro(), arguments);
     case Kind::method:
       return call_method(budget_, *callee.as_method().self, callee.as_method().name, arguments);
+    case Kind::loop:
+      return call_loop(callee.as_loop(), arguments);
+    case Kind::cycler:
+      if (callee.as_cycler().joiner) return call_method(budget_, callee, "next", arguments);
+      fail("'Cycler' object is not callable");
     default:
       fail("'", callee.type_name(), "' object is not callable");
   }
@@ -155,11 +182,19 @@ Value Rendering::call(const Value& callee, const Arguments& arguments) {
 
 Value Rendering::filter(const std::string& name, const Value& input, const Arguments& arguments) {
   budget_.work();
-  for (const auto find :
-       {find_text_filter, find_sequence_filter, find_selection_filter, find_value_filter}) {
-    if (const FilterFunction function = find(name)) return function(*this, input, arguments);
+  if (const FilterFunction function = find_filter(name)) return function(*this, input, arguments);
+  if (name == "random") {
+    fail("the filter 'random' is not supported: a prompt depends on nothing but its input");
   }
   fail("No filter named '", name, "'.");
+}
+
+FilterFunction find_filter(std::string_view name) {
+  for (const auto find : {find_text_filter, find_layout_filter, find_markup_filter,
+                          find_sequence_filter, find_selection_filter, find_value_filter}) {
+    if (const FilterFunction function = find(name)) return function;
+  }
+  return nullptr;
 }
 
 bool Rendering::test(const std::string& name, const Value& input, const Arguments& arguments) {

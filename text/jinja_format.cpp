@@ -1,139 +1,13 @@
-// "..." % value and "...".format(...): the directives that templates use.
+// "..." % value and "...".format(...): directives and fields; jinja_format_spec.cpp has the values.
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
-#include <cstdio>
 
+#include "text/jinja_format_spec.hpp"
 #include "text/jinja_operations.hpp"
-#include "text/jinja_strings.hpp"
 
 namespace troupe::text::jinja {
 
 namespace {
-
-struct Spec {
-  char fill = ' ';
-  char align = '\0';  ///< <, >, ^ or none
-  bool plus = false;
-  int64_t width = 0;
-  int64_t precision = -1;
-  char type = '\0';
-};
-
-constexpr int64_t precision_max = 60;
-
-int64_t read_number(std::string_view text, size_t& at) {
-  int64_t value = 0;
-  while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
-    value = std::min<int64_t>(value * 10 + (text[at] - '0'),
-                              static_cast<int64_t>(limits::prompt_bytes_max) + 1);
-    ++at;
-  }
-  return value;
-}
-
-std::string number_text(double value, const Spec& spec) {
-  const int precision = static_cast<int>(spec.precision < 0 ? 6 : spec.precision);
-  if (precision > precision_max) fail("a precision of ", precision, " is above ", precision_max);
-  std::array<char, 512> buffer{};
-  const char* pattern = spec.type == 'e' ? "%.*e" : spec.type == 'g' ? "%.*g" : "%.*f";
-  const int n = std::snprintf(buffer.data(), buffer.size(), pattern, precision,
-                              spec.type == '%' ? value * 100.0 : value);
-  std::string text(buffer.data(), static_cast<size_t>(n));
-  if (spec.type == '%') text += '%';
-  return text;
-}
-
-std::string integer_text(int64_t value, char type) {
-  if (type != 'x' && type != 'X' && type != 'o') return std::to_string(value);
-  std::array<char, 64> buffer{};
-  const int base = type == 'o' ? 8 : 16;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, base).ptr;
-  const std::string text(buffer.data(), end);
-  return type == 'X' ? upper(text) : text;
-}
-
-std::string directive_text(Budget& budget, const Value& value, const Spec& spec) {
-  std::string text;
-  switch (spec.type) {
-    case 'r':
-      text = repr(budget, value);
-      break;
-    case 's':
-    case '\0':
-      if (spec.type == '\0' && spec.precision >= 0 && value.is(Kind::real)) {
-        Spec general = spec;
-        general.type = 'g';
-        text = number_text(value.as_real(), general);
-      } else {
-        text = to_text(budget, value);
-        if (spec.precision >= 0 && value.is(Kind::string)) {
-          text = get_slice(budget, Value::string(text), Value::none(),
-                           Value::integer(spec.precision), Value::none())
-                     .as_string();
-        }
-      }
-      break;
-    case 'd':
-    case 'i':
-    case 'x':
-    case 'X':
-    case 'o': {
-      if (!value.is_number()) fail("%", spec.type, " needs a number, not ", value.type_name());
-      if (value.is(Kind::real) && std::fabs(value.as_real()) >= 9.2e18) {
-        fail("a number does not fit into 64 bits");
-      }
-      text = integer_text(
-          value.is(Kind::real) ? static_cast<int64_t>(value.as_real()) : value.to_integer(),
-          spec.type);
-      break;
-    }
-    case 'f':
-    case 'F':
-    case 'e':
-    case 'g':
-    case '%':
-      if (!value.is_number()) fail("%", spec.type, " needs a number, not ", value.type_name());
-      text = number_text(value.to_real(), spec);
-      break;
-    default:
-      fail("the format '", spec.type, "' is not supported");
-  }
-  if (spec.plus && value.is_number() && !text.starts_with('-')) text.insert(text.begin(), '+');
-  const bool number = value.is_number() && spec.type != 's' && spec.type != 'r';
-  const char align = spec.align != '\0' ? spec.align : number ? '>' : '<';
-  if (spec.fill == '0' && number && spec.align == '\0' && (text[0] == '-' || text[0] == '+')) {
-    return text[0] + pad(budget, text.substr(1), spec.width - 1, "0", 1);
-  }
-  return pad(budget, text, spec.width, {&spec.fill, 1}, align == '<' ? -1 : align == '>' ? 1 : 0);
-}
-
-Spec parse_brace_spec(std::string_view text) {
-  Spec spec;
-  size_t at = 0;
-  const auto is_align = [&](size_t i) {
-    return i < text.size() && (text[i] == '<' || text[i] == '>' || text[i] == '^');
-  };
-  if (is_align(1)) {
-    spec.fill = text[0];
-    spec.align = text[1];
-    at = 2;
-  } else if (is_align(0)) {
-    spec.align = text[0];
-    at = 1;
-  }
-  if (at < text.size() && text[at] == '+') {
-    spec.plus = true;
-    ++at;
-  }
-  if (at < text.size() && text[at] == '0' && spec.align == '\0') spec.fill = '0';
-  spec.width = read_number(text, at);
-  if (at < text.size() && text[at] == '.') spec.precision = read_number(text, ++at);
-  if (at < text.size()) spec.type = text[at++];
-  if (at != text.size()) fail("the format '", text, "' is not supported");
-  return spec;
-}
 
 /// {0.name[key]}: the argument and what is taken from it.
 Value resolve_field(Budget& budget, std::string_view field, const Arguments& arguments,
@@ -173,7 +47,7 @@ class PercentFormat {
  public:
   PercentFormat(Budget& budget, std::string_view format, const Value& value)
       : budget_(budget), format_(format), value_(value) {
-    tuple_ = value.is(Kind::sequence) && value.as_sequence().flavour == Flavour::tuple;
+    tuple_ = value.is(Kind::sequence) && value.as_sequence().is_tuple();
   }
 
   std::string run() {
@@ -185,7 +59,10 @@ class PercentFormat {
       at_ = mark + 1;
       if (mark < format_.size()) out += directive();
     }
-    if (used_ < (tuple_ ? value_.as_sequence().items.size() : 1) && !value_.is(Kind::dict)) {
+    // What has items by key or index, but for tuples, may go unused.
+    const bool indexed = value_.is(Kind::dict) ||
+                         (value_.is(Kind::sequence) && !tuple_ && value_.as_sequence().has_index());
+    if (used_ < (tuple_ ? value_.as_sequence().items.size() : 1) && !indexed) {
       fail("not all values were used by the format");
     }
     return out;
@@ -198,22 +75,40 @@ class PercentFormat {
       return "%";
     }
     std::optional<Value> value = keyed_value();
-    Spec spec;
+    FormatSpec spec;
+    spec.align = '>';
     for (;
          at_ < format_.size() && std::string_view("-+0 #").find(format_[at_]) != std::string::npos;
          ++at_) {
-      if (format_[at_] == '-') spec.align = '<';
-      if (format_[at_] == '+') spec.plus = true;
-      if (format_[at_] == '0') spec.fill = '0';
+      const char flag = format_[at_];
+      if (flag == '-') spec.align = '<';
+      if (flag == '+' || (flag == ' ' && spec.sign != '+')) spec.sign = flag;
+      if (flag == '#') spec.alternate = true;
+      if (flag == '0') spec.zeros = true;
     }
-    if (spec.align == '<') spec.fill = ' ';
-    spec.width = read_number(format_, at_);
-    if (at_ < format_.size() && format_[at_] == '.') spec.precision = read_number(format_, ++at_);
-    if (at_ >= format_.size()) fail("the format ends inside a directive");
+    if (spec.align == '<') spec.zeros = false;
+    spec.width = number_or_star();
+    if (spec.width < 0) {
+      spec.align = '<';
+      spec.width = -spec.width;
+    }
+    if (at_ < format_.size() && format_[at_] == '.') {
+      ++at_;
+      spec.precision = std::max<int64_t>(number_or_star(), 0);
+    }
+    while (at_ < format_.size() && std::string_view("hlL").find(format_[at_]) != std::string::npos)
+      ++at_;
+    if (at_ >= format_.size()) fail("incomplete format");
     spec.type = format_[at_++];
-    if (!value) value = next_value();
-    if (spec.align == '\0' && spec.fill != '0') spec.align = '>';
-    return directive_text(budget_, *value, spec);
+    return percent_text(budget_, value ? *value : next_value(), spec);
+  }
+
+  int64_t number_or_star() {
+    if (at_ >= format_.size() || format_[at_] != '*') return read_format_number(format_, at_);
+    ++at_;
+    const Value value = next_value();
+    if (!value.is_integral()) fail("* wants int");
+    return value.to_integer();
   }
 
   std::optional<Value> keyed_value() {
@@ -247,6 +142,60 @@ std::string percent_format(Budget& budget, const std::string& format, const Valu
   return PercentFormat(budget, format, value).run();
 }
 
+namespace {
+
+/// Replacement fields inside of a format's specification: {:{width}}.
+std::string filled_spec(Budget& budget, std::string_view spec, const Arguments& arguments,
+                        size_t& next) {
+  std::string out;
+  for (size_t at = 0; at < spec.size();) {
+    const size_t open = std::min(spec.find('{', at), spec.size());
+    out += spec.substr(at, open - at);
+    if (open == spec.size()) break;
+    const size_t close = spec.find('}', open);
+    if (close == std::string_view::npos) fail("a single brace in a format");
+    const std::string_view field = spec.substr(open + 1, close - open - 1);
+    out += to_text(budget, resolve_field(budget, field, arguments, next));
+    at = close + 1;
+  }
+  return out;
+}
+
+/// Offset behind the brace that closes the field which begins at `at`.
+size_t end_of_field(std::string_view format, size_t at) {
+  for (int open = 1; at < format.size(); ++at) {
+    if (format[at] == '{') ++open;
+    if (format[at] == '}' && --open == 0) return at;
+  }
+  fail("expected '}' before end of string");
+}
+
+std::string field_text(Budget& budget, std::string_view field, const Arguments& arguments,
+                       size_t& next) {
+  std::string_view spec;
+  char conversion = '\0';
+  const size_t colon = field.find(':');
+  const size_t bang = field.substr(0, colon).find('!');
+  if (colon != std::string_view::npos) spec = field.substr(colon + 1);
+  field = field.substr(0, colon);
+  if (bang != std::string_view::npos) {
+    if (bang + 2 != field.size()) fail("expected one character after '!' in a format");
+    conversion = field[bang + 1];
+    field = field.substr(0, bang);
+  }
+  Value value = resolve_field(budget, field, arguments, next);
+  if (conversion == 'r') {
+    value = make_text(budget, repr(budget, value));
+  } else if (conversion == 's') {
+    value = make_text(budget, to_text(budget, value));
+  } else if (conversion != '\0') {
+    fail("the conversion '!", std::string(1, conversion), "' is not supported");
+  }
+  return brace_text(budget, value, filled_spec(budget, spec, arguments, next));
+}
+
+}  // namespace
+
 std::string brace_format(Budget& budget, const std::string& format, const Arguments& arguments) {
   std::string out;
   size_t next = 0;
@@ -259,23 +208,14 @@ std::string brace_format(Budget& budget, const std::string& format, const Argume
       out += format[at++];
       continue;
     }
-    const size_t end = format.find('}', at);
-    if (format[mark] == '}' || end == std::string::npos) fail("a single brace in a format");
-    std::string_view field = std::string_view(format).substr(at, end - at);
-    at = end + 1;
-    Spec spec;
-    if (const size_t colon = field.find(':'); colon != std::string_view::npos) {
-      spec = parse_brace_spec(field.substr(colon + 1));
-      field = field.substr(0, colon);
-    }
-    if (const size_t bang = field.find('!'); bang != std::string_view::npos) {
-      if (field.substr(bang) == "!r") spec.type = 'r';
-      field = field.substr(0, bang);
-    }
-    const Value value = resolve_field(budget, field, arguments, next);
-    const std::string text = directive_text(budget, value, spec);
+    if (format[mark] == '}') fail("Single '}' encountered in format string");
+    const size_t end = end_of_field(format, at);
+    budget.touch(end - at);
+    const std::string text =
+        field_text(budget, std::string_view(format).substr(at, end - at), arguments, next);
     budget.allocate(text.size());
     out += text;
+    at = end + 1;
   }
   return out;
 }

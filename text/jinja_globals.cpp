@@ -12,6 +12,7 @@ namespace {
 
 Value range(Rendering& r, const Arguments& arguments) {
   const size_t count = arguments.positional.size();
+  if (!arguments.named.empty()) fail("range takes no keyword arguments");
   const Bound bound("range", arguments, {"start", "stop", "step"});
   bound.need(0);
   const int64_t start = count == 1 ? 0 : bound.integer(0, 0);
@@ -63,6 +64,24 @@ Value make_dict(Rendering& r, const Arguments& arguments) {
   return Value::dict(std::move(pairs));
 }
 
+Value make_cycler(Rendering& r, const Arguments& arguments) {
+  if (!arguments.named.empty()) fail("cycler takes no keyword arguments");
+  if (arguments.positional.empty()) fail("cycler: at least one item has to be provided");
+  r.budget().allocate(arguments.positional.size() * sizeof(Value));
+  return Value::cycler(arguments.positional, false);
+}
+
+Value make_joiner(Rendering& r, const Arguments& arguments) {
+  const Bound bound("joiner", arguments, {"sep"});
+  const Value separator = bound.has(0) ? bound.at(0) : Value::string(", ");
+  r.budget().allocate(2 * sizeof(Value));
+  return Value::cycler({Value::string(""), separator}, true);
+}
+
+Value lipsum(Rendering&, const Arguments&) {
+  fail("'lipsum' is not supported: a prompt depends on nothing but its input");
+}
+
 Value raise_exception(Rendering& r, const Arguments& arguments) {
   const Bound bound("raise_exception", arguments, {"message"});
   throw Failure{Code::invalid_argument, to_text(r.budget(), bound.need(0)), 0};
@@ -86,6 +105,9 @@ constexpr std::array builtins = {
     Builtin{"range", range},
     Builtin{"namespace", make_namespace},
     Builtin{"dict", make_dict},
+    Builtin{"cycler", make_cycler},
+    Builtin{"joiner", make_joiner},
+    Builtin{"lipsum", lipsum},
     Builtin{"raise_exception", raise_exception},
     Builtin{"strftime_now", strftime_now},
 };

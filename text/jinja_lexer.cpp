@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 
 #include "text/jinja_error.hpp"
 #include "text/utf8.hpp"
@@ -60,6 +62,7 @@ class Lexer {
   void lex_expression_token();
   void lex_string();
   void lex_number();
+  bool lex_based_integer();
   void lex_symbol();
   uint32_t hex_escape(int digits);
   void lex_escape(std::string& out);
@@ -82,23 +85,29 @@ size_t next_tag(std::string_view source, size_t from) {
   return source.size();
 }
 
+/// The text before a tag of this kind and sign: without the white space that the sign or
+/// lstrip_blocks takes away.
+std::string_view text_before(std::string_view text, char kind, char sign, bool at_line_start) {
+  if (sign == '-') {
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  } else if (sign != '+' && kind != '{') {
+    const size_t newline = text.rfind('\n');
+    const size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
+    const bool whole_line = newline != std::string_view::npos || at_line_start;
+    const std::string_view before = text.substr(line_start);
+    if (whole_line && std::all_of(before.begin(), before.end(), is_space)) {
+      text = text.substr(0, line_start);
+    }
+  }
+  return text;
+}
+
 void Lexer::lex_text() {
   const size_t tag = next_tag(source_, at_);
   std::string_view text = source_.substr(at_, tag - at_);
   if (tag < source_.size()) {
-    const char kind = source_[tag + 1];
     const char sign = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
-    if (sign == '-') {
-      while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-    } else if (sign != '+' && kind != '{') {
-      const size_t newline = text.rfind('\n');
-      const size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
-      const bool whole_line = newline != std::string_view::npos || at_line_start_;
-      const std::string_view before = text.substr(line_start);
-      if (whole_line && std::all_of(before.begin(), before.end(), is_space)) {
-        text = text.substr(0, line_start);
-      }
-    }
+    text = text_before(text, source_[tag + 1], sign, at_line_start_);
   }
   if (!text.empty()) add(TokenKind::data, std::string(text));
   advance(tag - at_);
@@ -133,8 +142,10 @@ void Lexer::lex_comment() {
   end_of_tag("#}", true);
 }
 
-/// Matches "{%", an optional sign, `word`, and stops before "%}" or "-%}"; 0 if it is not there.
-size_t match_tag(std::string_view source, size_t at, std::string_view word) {
+/// Matches "{%", an optional sign, `word`, and stops before "%}" with one of `signs` or none; 0 if
+/// it is not there.
+size_t match_tag(std::string_view source, size_t at, std::string_view word,
+                 std::string_view signs) {
   if (source.substr(at, 2) != "{%") return 0;
   size_t end = at + 2;
   if (end < source.size() && (source[end] == '-' || source[end] == '+')) ++end;
@@ -143,23 +154,21 @@ size_t match_tag(std::string_view source, size_t at, std::string_view word) {
   end += word.size();
   while (end < source.size() && is_space(source[end])) ++end;
   const size_t mark =
-      end < source.size() && (source[end] == '-' || source[end] == '+') ? end + 1 : end;
+      end < source.size() && signs.find(source[end]) != std::string_view::npos ? end + 1 : end;
   return source.substr(mark, 2) == "%}" ? end : 0;
 }
 
 bool Lexer::lex_raw() {
-  const size_t begin = match_tag(source_, at_, "raw");
+  const size_t begin = match_tag(source_, at_, "raw", "-");
   if (begin == 0) return false;
   advance(begin - at_);
   end_of_tag("%}", false);
   for (size_t tag = source_.find("{%", at_); tag != std::string_view::npos;
        tag = source_.find("{%", tag + 2)) {
-    const size_t end = match_tag(source_, tag, "endraw");
+    const size_t end = match_tag(source_, tag, "endraw", "-+");
     if (end == 0) continue;
-    std::string_view text = source_.substr(at_, tag - at_);
-    if (source_[tag + 2] == '-') {
-      while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-    }
+    const std::string_view text =
+        text_before(source_.substr(at_, tag - at_), '%', source_[tag + 2], at_line_start_);
     add(TokenKind::data, std::string(text));
     advance(end - at_);
     end_of_tag("%}", true);
@@ -182,7 +191,7 @@ bool Lexer::close_tag(bool block) {
 void Lexer::lex_tag(bool block) {
   add(block ? TokenKind::block_begin : TokenKind::variable_begin, {});
   advance(2);
-  if (peek() == '-' || (peek() == '+' && block)) advance(1);
+  if (peek() == '-' || peek() == '+') advance(1);
   brackets_.clear();
   while (!close_tag(block)) {
     if (at_ >= source_.size()) bad(concat("the tag is not closed with ", block ? "%}" : "}}"));
@@ -269,7 +278,31 @@ void Lexer::lex_string() {
   tokens_.push_back({TokenKind::string, std::move(value), first_line});
 }
 
+/// 0x1f, 0o17, 0b11, with single underscores between digits.
+bool Lexer::lex_based_integer() {
+  const char letter = static_cast<char>(peek(1) | 0x20);
+  const int base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 0;
+  if (peek() != '0' || base == 0) return false;
+  std::string digits;
+  size_t end = at_ + 2;
+  while (end < source_.size() &&
+         (std::isxdigit(static_cast<uint8_t>(source_[end])) != 0 || source_[end] == '_')) {
+    if (source_[end] != '_') digits.push_back(source_[end]);
+    ++end;
+  }
+  int64_t value = 0;
+  const char* last = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), last, value, base);
+  if (parsed.ec != std::errc() || parsed.ptr != last) {
+    bad("an integer with a base needs digits of that base and at most 64 bits");
+  }
+  add(TokenKind::integer, std::to_string(value));
+  advance(end - at_);
+  return true;
+}
+
 void Lexer::lex_number() {
+  if (lex_based_integer()) return;
   size_t end = at_;
   std::string digits;
   const auto take = [&] {

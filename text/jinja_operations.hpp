@@ -40,13 +40,16 @@ bool compare(Budget& budget, Comparison op, const Value& a, const Value& b);
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b);
 Value negated(const Value& value);
 
-/// The items that a for loop over the value gets: characters, keys, items.
+/// The items that a for loop over the value gets: characters, keys, items. Of a generator: those
+/// that it has not given yet.
 std::vector<Value> iterate(Budget& budget, const Value& value);
 /// len(value).
 int64_t length(Budget& budget, const Value& value);
 
 /// value.name as Jinja looks it up: attributes and methods first, then keys.
 Value get_attribute(Budget& budget, const Value& value, const std::string& name);
+/// The filter attr: attributes and methods, no keys.
+Value attribute_only(Budget& budget, const Value& value, const std::string& name);
 /// value[key]: keys and indices first, then attributes.
 Value get_item(Budget& budget, const Value& value, const Value& key);
 /// value[start:stop:step]; none for what is left out.
@@ -75,7 +78,7 @@ Value call_string_method(Budget& budget, const std::string& self, const std::str
                          const Arguments& arguments);
 bool has_string_method(std::string_view name);
 bool has_dict_method(std::string_view name);
-bool has_list_method(std::string_view name);
+bool has_sequence_method(Flavour flavour, std::string_view name);
 
 /// Arguments matched to parameter names; fails if there are too many or an unknown name.
 class Bound {

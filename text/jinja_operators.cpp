@@ -47,13 +47,14 @@ Value add_strings(Budget& budget, const String& a, const String& b) {
 Value add(Budget& budget, const Value& a, const Value& b) {
   if (a.is(Kind::string) && b.is(Kind::string)) return add_strings(budget, a.text(), b.text());
   const bool sequences = a.is(Kind::sequence) && b.is(Kind::sequence);
-  if (sequences && a.as_sequence().flavour == b.as_sequence().flavour &&
-      a.as_sequence().flavour <= Flavour::tuple) {
+  if (sequences && a.as_sequence().is_tuple() == b.as_sequence().is_tuple() &&
+      a.as_sequence().flavour < Flavour::range && b.as_sequence().flavour < Flavour::range) {
     std::vector<Value> items = a.as_sequence().items;
     const std::vector<Value>& more = b.as_sequence().items;
     items.insert(items.end(), more.begin(), more.end());
     budget.allocate(items.size() * sizeof(Value));
-    return Value::sequence(std::move(items), a.as_sequence().flavour);
+    const bool tuple = a.as_sequence().is_tuple();
+    return Value::sequence(std::move(items), tuple ? Flavour::tuple : Flavour::list);
   }
   if (a.is(Kind::string) && !b.is(Kind::undefined)) {
     fail("can only concatenate str (not \"", b.type_name(), "\") to str");
@@ -77,12 +78,13 @@ Value repeat(Budget& budget, const Value& value, int64_t times) {
   const std::vector<Value>& items = value.as_sequence().items;
   std::vector<Value> all;
   for (size_t i = 0; unit > 0 && i < count; ++i) all.insert(all.end(), items.begin(), items.end());
-  return Value::sequence(std::move(all), value.as_sequence().flavour);
+  return Value::sequence(std::move(all),
+                         value.as_sequence().is_tuple() ? Flavour::tuple : Flavour::list);
 }
 
 bool repeats(const Value& value) {
   return value.is(Kind::string) ||
-         (value.is(Kind::sequence) && value.as_sequence().flavour <= Flavour::tuple);
+         (value.is(Kind::sequence) && value.as_sequence().flavour < Flavour::range);
 }
 
 int64_t floor_quotient(int64_t a, int64_t b) {
@@ -187,7 +189,8 @@ bool equal(Budget& budget, const Value& a, const Value& b) {
     case Kind::sequence: {
       const Sequence& left = a.as_sequence();
       const Sequence& right = b.as_sequence();
-      return left.flavour == right.flavour &&
+      if (left.flavour >= Flavour::generator) return &left == &right;
+      return (left.flavour == right.flavour || (left.is_tuple() && right.is_tuple())) &&
              std::equal(left.items.begin(), left.items.end(), right.items.begin(),
                         right.items.end(),
                         [&](const Value& x, const Value& y) { return equal(budget, x, y); });
@@ -211,7 +214,9 @@ int order(Budget& budget, const Value& a, const Value& b) {
     budget.touch(std::min(a.as_string().size(), b.as_string().size()));
     return sign(a.as_string().compare(b.as_string()));
   }
-  if (a.is(Kind::sequence) && b.is(Kind::sequence)) {
+  if (a.is(Kind::sequence) && b.is(Kind::sequence) &&
+      a.as_sequence().is_tuple() == b.as_sequence().is_tuple() &&
+      a.as_sequence().flavour < Flavour::range && b.as_sequence().flavour < Flavour::range) {
     const std::vector<Value>& left = a.as_sequence().items;
     const std::vector<Value>& right = b.as_sequence().items;
     for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
@@ -233,11 +238,15 @@ bool contains(Budget& budget, const Value& container, const Value& item) {
       }
       budget.touch(container.as_string().size());
       return find_text(container.as_string(), item.as_string()) != std::string::npos;
-    case Kind::sequence:
-      for (const Value& one : container.as_sequence().items) {
-        if (equal(budget, one, item)) return true;
+    case Kind::sequence: {
+      const Sequence& sequence = container.as_sequence();
+      const bool gives_once = sequence.flavour == Flavour::generator;
+      for (size_t i = sequence.taken; i < sequence.items.size(); ++i) {
+        if (gives_once) sequence.taken = i + 1;
+        if (equal(budget, sequence.items[i], item)) return true;
       }
       return false;
+    }
     case Kind::dict:
       for (const auto& [key, value] : container.as_dict().items) {
         if (equal(budget, key, item)) return true;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "text/jinja_error.hpp"
-#include "text/text_limits.hpp"
+#include "text/jinja_parser_nodes.hpp"
 
 namespace troupe::text::jinja {
 
@@ -137,6 +136,12 @@ void Parser::parse_statement(Block& block) {
   if (name == "call") return put(parse_call_block());
   if (name == "filter") return put(parse_filter_block());
   if (name == "with") return put(parse_with());
+  if (name == "print") return put(parse_print());
+  if (name == "block") return put(parse_named_block());
+  if (name == "autoescape") return put(parse_auto_escape());
+  if (name == "include" || name == "import" || name == "from" || name == "extends") {
+    return put(parse_other_template(name));
+  }
   if (name == "generation") {
     end_block_tag();
     return put({line, Plain{parse_body_until("endgeneration")}});
@@ -150,7 +155,9 @@ void Parser::parse_statement(Block& block) {
     return put({line, Continue{}});
   }
   --at_;
-  unexpected("a statement (if, for, set, macro, call, filter, with, break, continue, generation)");
+  unexpected(
+      "a statement (if, for, set, macro, call, filter, with, print, block, autoescape, break, "
+      "continue, generation)");
 }
 
 Block Parser::parse_body_until(std::string_view end) {
@@ -183,7 +190,7 @@ Statement Parser::parse_for() {
   expect_name("in");
   statement.items = parse_tuple(false);
   if (skip_name("if")) statement.condition = parse_expression();
-  if (is_name("recursive")) unexpected("'%}' (recursive loops are not supported)");
+  statement.recursive = skip_name("recursive");
   end_block_tag();
   ++loops_;
   statement.body = parse_block({"else", "endfor"});
@@ -257,10 +264,17 @@ Statement Parser::parse_macro() {
   macro.name = take_name("the macro's name");
   macro.parameters = parse_parameters();
   end_block_tag();
-  const int loops = std::exchange(loops_, 0);
-  macro.body = parse_body_until("endmacro");
-  loops_ = loops;
+  macro.body = parse_macro_body(macro, "endmacro");
   return {0, std::move(macro)};
+}
+
+Block Parser::parse_macro_body(MacroDefinition& macro, std::string_view end) {
+  const int loops = std::exchange(loops_, 0);
+  open_macros_.push_back(&macro);
+  Block body = parse_body_until(end);
+  open_macros_.pop_back();
+  loops_ = loops;
+  return body;
 }
 
 Statement Parser::parse_call_block() {
@@ -270,9 +284,7 @@ Statement Parser::parse_call_block() {
   statement.call = parse_expression();
   if (!std::holds_alternative<Call>(statement.call->node)) unexpected("a call");
   end_block_tag();
-  const int loops = std::exchange(loops_, 0);
-  statement.caller.body = parse_body_until("endcall");
-  loops_ = loops;
+  statement.caller.body = parse_macro_body(statement.caller, "endcall");
   return {0, std::move(statement)};
 }
 
@@ -298,6 +310,54 @@ Statement Parser::parse_with() {
   end_block_tag();
   statement.body = parse_body_until("endwith");
   return {0, std::move(statement)};
+}
+
+Statement Parser::parse_print() {
+  Concat all;
+  const int line = current().line;
+  do {
+    all.parts.push_back(parse_expression());
+  } while (skip_symbol(","));
+  end_block_tag();
+  const int h = height(all.parts);
+  return {0, Output{make(line, std::move(all), h)}};
+}
+
+Statement Parser::parse_named_block() {
+  const int line = current().line;
+  NamedBlock statement;
+  statement.name = take_name("the block's name");
+  if (std::find(block_names_.begin(), block_names_.end(), statement.name) != block_names_.end()) {
+    throw Failure{Code::invalid_argument, concat("block '", statement.name, "' defined twice"),
+                  line};
+  }
+  block_names_.push_back(statement.name);
+  statement.scoped = skip_name("scoped");
+  if (is_name("required")) unexpected("'%}' (a required block needs a template that extends it)");
+  end_block_tag();
+  const int loops = std::exchange(loops_, 0);
+  const auto macros = std::exchange(open_macros_, {});
+  statement.body = parse_block({"endblock"});
+  expect_name("endblock");
+  skip_name(statement.name);
+  end_block_tag();
+  loops_ = loops;
+  open_macros_ = macros;
+  return {0, std::move(statement)};
+}
+
+Statement Parser::parse_auto_escape() {
+  AutoEscape statement;
+  statement.value = parse_expression();
+  end_block_tag();
+  statement.body = parse_body_until("endautoescape");
+  return {0, std::move(statement)};
+}
+
+Statement Parser::parse_other_template(const std::string& name) {
+  while (!is(TokenKind::block_end) && !is(TokenKind::end)) ++at_;
+  end_block_tag();
+  return {0, OtherTemplate{name}};
 }
 
 Block parse(std::string_view source) {

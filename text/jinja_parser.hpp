@@ -47,6 +47,11 @@ class Parser {
   Statement parse_call_block();
   Statement parse_filter_block();
   Statement parse_with();
+  Statement parse_print();
+  Statement parse_named_block();
+  Statement parse_auto_escape();
+  Statement parse_other_template(const std::string& name);
+  Block parse_macro_body(MacroDefinition& macro, std::string_view end);
   Block parse_body_until(std::string_view end);
   std::vector<Parameter> parse_parameters();
   Target parse_target();
@@ -99,6 +104,8 @@ class Parser {
   size_t at_ = 0;
   int depth_ = 0;
   int loops_ = 0;  ///< enclosing for loops: break and continue need one
+  std::vector<MacroDefinition*> open_macros_;
+  std::vector<std::string> block_names_;
 };
 
 }  // namespace troupe::text::jinja

@@ -36,7 +36,8 @@ inline int height(const std::vector<ExpressionPtr>& list) {
 }
 
 inline int height(const CallArguments& arguments) {
-  int highest = height(arguments.positional);
+  int highest =
+      std::max(height(arguments.positional), height(arguments.more, arguments.more_named));
   for (const auto& [name, value] : arguments.named) highest = std::max(highest, value->height);
   return highest;
 }

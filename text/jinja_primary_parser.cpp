@@ -50,6 +50,11 @@ ExpressionPtr Parser::parse_constant_or_name() {
   if (name == "true" || name == "True") return make(line, Literal{Value::boolean(true)}, 0);
   if (name == "false" || name == "False") return make(line, Literal{Value::boolean(false)}, 0);
   if (name == "none" || name == "None") return make(line, Literal{Value::none()}, 0);
+  for (MacroDefinition* macro : open_macros_) {
+    macro->uses_caller |= name == "caller";
+    macro->uses_varargs |= name == "varargs";
+    macro->uses_kwargs |= name == "kwargs";
+  }
   return make(line, Name{name}, 0);
 }
 

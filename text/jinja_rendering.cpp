@@ -1,4 +1,4 @@
-// Scopes, statements and macros of a rendering.
+// Scopes and statements of a rendering; loops and macros have files of their own.
 #include "text/jinja_rendering.hpp"
 
 #include <algorithm>
@@ -27,7 +27,6 @@ Rendering::Opened::Opened(Rendering& rendering, Scope* parent)
   rendering_.budget_.work();
   auto scope = std::make_unique<Scope>();
   scope->parent = parent;
-  scope->loops = parent == nullptr ? 0 : parent->loops;
   rendering_.scope_ = scope.release();
 }
 
@@ -41,6 +40,7 @@ std::string Rendering::run(const Block& block,
   std::string out;
   out_ = &out;
   const Opened globals(*this, nullptr);
+  root_ = scope_;
   for (const auto& [name, value] : variables) scope_->variables.emplace_back(name, value);
   run_block(block);
   return out;
@@ -101,39 +101,6 @@ Rendering::Flow Rendering::run(const If& node) {
     if (evaluate(*condition).truth()) return run_block(body);
   }
   return run_block(node.otherwise);
-}
-
-std::vector<Value> Rendering::loop_items(const For& node) {
-  std::vector<Value> items = iterate(budget_, evaluate(*node.items));
-  if (node.condition == nullptr) return items;
-  std::vector<Value> kept;
-  for (Value& item : items) {
-    const Opened opened(*this, scope_);
-    assign(node.target, item);
-    if (evaluate(*node.condition).truth()) kept.push_back(std::move(item));
-  }
-  return kept;
-}
-
-Rendering::Flow Rendering::run(const For& node) {
-  const auto loop = std::make_shared<LoopState>();
-  loop->items = loop_items(node);
-  loop->level = scope_->loops;
-  for (const Value& item : loop->items) loop->depth = std::max(loop->depth, item.depth() + 1);
-  if (loop->items.empty()) {
-    const Opened opened(*this, scope_);
-    return run_block(node.otherwise);
-  }
-  const Value loop_value = Value::loop(loop);
-  for (size_t i = 0; i < loop->items.size(); ++i) {
-    loop->index = i;
-    const Opened opened(*this, scope_);
-    ++scope_->loops;
-    set_variable("loop", loop_value);
-    assign(node.target, loop->items[i]);
-    if (run_block(node.body) == Flow::leave_loop) break;
-  }
-  return Flow::next;
 }
 
 void Rendering::set_variable(std::string_view name, Value value) {
@@ -210,75 +177,27 @@ Rendering::Flow Rendering::run(const Plain& node) {
   return run_block(node.body);
 }
 
-Macro* Rendering::make_macro(const MacroDefinition& definition) {
-  budget_.allocate(sizeof(Macro) + sizeof(Scope));
+Rendering::Flow Rendering::run(const NamedBlock& node) {
+  const Opened opened(*this, node.scoped ? scope_ : root_);
+  return run_block(node.body);
+}
+
+Rendering::Flow Rendering::run(const AutoEscape& node) {
+  if (evaluate(*node.value).truth()) {
+    fail("autoescape is not supported: a chat template writes text, not HTML");
+  }
+  const Opened opened(*this, scope_);
+  return run_block(node.body);
+}
+
+Rendering::Flow Rendering::run(const OtherTemplate& node) {
+  fail("'", node.name, "' is not supported: a chat template stands alone");
+}
+
+void Rendering::keep_scopes() {
   for (Scope* scope = scope_; scope != nullptr && !scope->captured; scope = scope->parent) {
     scope->captured = true;
   }
-  return &macros_.emplace_back(Macro{&definition, scope_});
-}
-
-Rendering::Flow Rendering::run(const MacroDefinition& node) {
-  set_variable(node.name, Value::macro(make_macro(node)));
-  return Flow::next;
-}
-
-Rendering::Flow Rendering::run(const CallBlock& node) {
-  const Call& called = std::get<Call>(node.call->node);
-  const Value callee = evaluate(*called.callee);
-  Arguments arguments = evaluate(called.arguments);
-  arguments.named.emplace_back("caller", Value::macro(make_macro(node.caller)));
-  write(to_text(budget_, call(callee, arguments)));
-  return Flow::next;
-}
-
-void Rendering::bind_parameters(const Macro& macro, const Arguments& arguments) {
-  const MacroDefinition& definition = *macro.definition;
-  if (arguments.positional.size() > definition.parameters.size()) {
-    fail("macro '", definition.name, "' takes at most ", definition.parameters.size(),
-         " arguments, ", arguments.positional.size(), " given");
-  }
-  for (const auto& [name, value] : arguments.named) {
-    const auto is_it = [&wanted = name](const Parameter& parameter) {
-      return parameter.name == wanted;
-    };
-    const auto& all = definition.parameters;
-    const auto found = std::find_if(all.begin(), all.end(), is_it);
-    if (name == "caller" && found == all.end()) {
-      set_variable("caller", value);
-    } else if (found == all.end()) {
-      fail("macro '", definition.name, "' has no parameter '", name, "'");
-    } else if (static_cast<size_t>(found - all.begin()) < arguments.positional.size()) {
-      fail("macro '", definition.name, "' got '", name, "' twice");
-    }
-  }
-  for (size_t i = 0; i < definition.parameters.size(); ++i) {
-    const Parameter& parameter = definition.parameters[i];
-    const auto is_it = [&](const auto& named) { return named.first == parameter.name; };
-    const auto named = std::find_if(arguments.named.begin(), arguments.named.end(), is_it);
-    Value value;
-    if (i < arguments.positional.size())
-      value = arguments.positional[i];
-    else if (named != arguments.named.end())
-      value = named->second;
-    else if (parameter.fallback != nullptr)
-      value = evaluate(*parameter.fallback);
-    else
-      value = Value::undefined(concat("parameter '", parameter.name, "' was not provided"));
-    set_variable(parameter.name, std::move(value));
-  }
-}
-
-Value Rendering::call_macro(const Macro& macro, const Arguments& arguments) {
-  std::string text;
-  std::string* const before = std::exchange(out_, &text);
-  {
-    const Opened opened(*this, macro.scope);
-    bind_parameters(macro, arguments);
-    run_block(macro.definition->body);
-  }
-  out_ = before;
-  return make_text(budget_, std::move(text));
 }
 
 }  // namespace troupe::text::jinja

@@ -19,8 +19,7 @@ namespace troupe::text::jinja {
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string_view, Value>> variables;
-  int loops = 0;          ///< enclosing for loops
-  bool captured = false;  ///< a macro was defined in it or below: it stays until the end
+  bool captured = false;  ///< a macro or a recursive loop needs it: it stays until the end
 };
 
 struct Macro {
@@ -89,16 +88,24 @@ class Rendering {
   Flow run(const CallBlock& node);
   Flow run(const With& node);
   Flow run(const Plain& node);
+  Flow run(const NamedBlock& node);
+  Flow run(const AutoEscape& node);
+  Flow run(const OtherTemplate& node);
   Flow run(const Break&) { return Flow::leave_loop; }
   Flow run(const Continue&) { return Flow::next_turn; }
-  std::vector<Value> loop_items(const For& node);
+  /// `around`: the scope that loop(items) starts from again.
+  Flow run_loop(const For& node, const Value& from, int level, Scope* around);
+  Value call_loop(const LoopState& loop, const Arguments& arguments);
+  std::vector<Value> loop_items(const For& node, const Value& from);
   std::string capture(const Block& body);
   void write(std::string_view text);
   void assign(const Target& target, const Value& value);
   void set_variable(std::string_view name, Value value);
+  void keep_scopes();
   Macro* make_macro(const MacroDefinition& definition);
   Value call_macro(const Macro& macro, const Arguments& arguments);
   void bind_parameters(const Macro& macro, const Arguments& arguments);
+  void bind_further(const MacroDefinition& definition, const Arguments& arguments);
 
   // Expressions.
   Value evaluate(const Expression& expression);
@@ -126,19 +133,28 @@ class Rendering {
   int depth_ = 0;
   std::string* out_ = nullptr;
   Scope* scope_ = nullptr;
+  Scope* root_ = nullptr;                    ///< the template's own variables
   const std::string* block_text_ = nullptr;  ///< what a filter block's filter gets
   std::deque<std::unique_ptr<Scope>> captured_;
   std::deque<NameSpace> name_spaces_;
   std::deque<Macro> macros_;
 };
 
+/// name, arguments, caller, catch_kwargs, catch_varargs.
+Value macro_attribute(Budget& budget, const Macro& macro, const Value& self,
+                      const std::string& name);
+
 // Tables, each in the file of its name.
 using FilterFunction = Value (*)(Rendering&, const Value& input, const Arguments&);
 using TestFunction = bool (*)(Rendering&, const Value& input, const Arguments&);
 FilterFunction find_text_filter(std::string_view name);
+FilterFunction find_layout_filter(std::string_view name);
+FilterFunction find_markup_filter(std::string_view name);
 FilterFunction find_sequence_filter(std::string_view name);
 FilterFunction find_selection_filter(std::string_view name);
 FilterFunction find_value_filter(std::string_view name);
+/// The filter of this name in all tables; null if there is none.
+FilterFunction find_filter(std::string_view name);
 TestFunction find_test(std::string_view name);
 const Builtin* find_global(std::string_view name);
 

@@ -45,7 +45,18 @@ Value list(Rendering& r, const Value& input, const Arguments&) {
   return Value::sequence(iterate(r.budget(), input));
 }
 
+/// The first item alone is taken from a generator.
+std::optional<Value> first_given(const Value& input) {
+  if (!input.is(Kind::sequence)) return std::nullopt;
+  const Sequence& sequence = input.as_sequence();
+  if (sequence.taken == sequence.items.size()) return std::nullopt;
+  const size_t at = sequence.taken;
+  if (sequence.flavour == Flavour::generator) ++sequence.taken;
+  return sequence.items[at];
+}
+
 Value end_item(Rendering& r, const Value& input, bool last) {
+  if (std::optional<Value> first = last ? std::nullopt : first_given(input)) return *first;
   const std::vector<Value> items = iterate(r.budget(), input);
   if (items.empty()) return Value::undefined("an empty sequence has no first or last item");
   return last ? items.back() : items.front();
@@ -75,7 +86,9 @@ Value dict_sort(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("dictsort", arguments, {"case_sensitive", "by", "reverse"});
   if (input.is(Kind::undefined)) fail(input.why_undefined());
   if (!input.is(Kind::dict)) fail("dictsort needs a mapping, not ", input.type_name());
-  const bool by_value = bound.text(1, "key") == "value";
+  const std::string by = bound.text(1, "key");
+  if (by != "key" && by != "value") fail("You can only sort by either \"key\" or \"value\"");
+  const bool by_value = by == "value";
   Pairs pairs = input.as_dict().items;
   sort_by(r.budget(), pairs, bound.truth(2, false), [&](const auto& pair) {
     return sort_key(r.budget(), by_value ? pair.second : pair.first, Value(),
@@ -89,11 +102,26 @@ Value dict_sort(Rendering& r, const Value& input, const Arguments& arguments) {
   return Value::sequence(std::move(items));
 }
 
+/// "a,b": several attributes, the first one first; an empty list for none.
+std::vector<Value> attribute_list(Budget& budget, const Value& attribute) {
+  if (!attribute.is(Kind::string)) return {attribute};
+  std::vector<Value> all;
+  for (std::string& path : split(attribute.as_string(), ",", -1, false)) {
+    all.push_back(make_text(budget, std::move(path)));
+  }
+  return all;
+}
+
 Value sort(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("sort", arguments, {"reverse", "case_sensitive", "attribute"});
   std::vector<Value> items = iterate(r.budget(), input);
+  const std::vector<Value> attributes = attribute_list(r.budget(), bound.at(2));
   sort_by(r.budget(), items, bound.truth(0, false), [&](const Value& item) {
-    return sort_key(r.budget(), item, bound.at(2), bound.truth(1, false));
+    std::vector<Value> keys;
+    for (const Value& attribute : attributes) {
+      keys.push_back(sort_key(r.budget(), item, attribute, bound.truth(1, false)));
+    }
+    return keys.size() == 1 ? keys[0] : Value::sequence(std::move(keys));
   });
   return Value::sequence(std::move(items));
 }
@@ -158,6 +186,29 @@ Value batch(Rendering& r, const Value& input, const Arguments& arguments) {
   return Value::sequence(std::move(batches), Flavour::generator);
 }
 
+Value slice(Rendering& r, const Value& input, const Arguments& arguments) {
+  const Bound bound("slice", arguments, {"slices", "fill_with"});
+  bound.need(0);
+  const int64_t count = bound.integer(0, 1);
+  if (count < 1 || count > limits::template_range_max) {
+    fail("slice needs 1 to ", limits::template_range_max, " slices");
+  }
+  r.budget().allocate(static_cast<size_t>(count) * (sizeof(Value) + sizeof(Sequence)));
+  const std::vector<Value> items = iterate(r.budget(), input);
+  const size_t slices = static_cast<size_t>(count);
+  const size_t longer = items.size() % slices;
+  std::vector<Value> all;
+  for (size_t i = 0, at = 0; i < slices; ++i) {
+    const size_t size = items.size() / slices + (i < longer ? 1 : 0);
+    const auto begin = items.begin() + static_cast<ptrdiff_t>(at);
+    std::vector<Value> part(begin, begin + static_cast<ptrdiff_t>(size));
+    if (bound.has(1) && !bound.at(1).is(Kind::none) && i >= longer) part.push_back(bound.at(1));
+    all.push_back(Value::sequence(std::move(part)));
+    at += size;
+  }
+  return Value::sequence(std::move(all), Flavour::generator);
+}
+
 Value group_by(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("groupby", arguments, {"attribute", "default", "case_sensitive"});
   std::vector<Value> items = iterate(r.budget(), input);
@@ -178,7 +229,7 @@ Value group_by(Rendering& r, const Value& input, const Arguments& arguments) {
       group.push_back(items[end++]);
     }
     groups.push_back(
-        Value::sequence({key(items[begin]), Value::sequence(std::move(group))}, Flavour::tuple));
+        Value::sequence({key(items[begin]), Value::sequence(std::move(group))}, Flavour::group));
     begin = end;
   }
   return Value::sequence(std::move(groups));
@@ -206,6 +257,7 @@ FilterFunction find_sequence_filter(std::string_view name) {
       {"max", [](R r, V v, A a) { return extreme(r, v, a, 1); }},
       {"sum", sum},
       {"batch", batch},
+      {"slice", slice},
       {"groupby", group_by},
   };
   const auto found = table.find(name);

@@ -22,18 +22,6 @@ bool is_line_end(uint32_t c) {
          c == 0x2029;
 }
 
-template <class Map>
-std::string map_characters(std::string_view text, const Map& map) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Step step = utf8_step(text, at);
-    append_utf8(out, map(step.code_point));
-    at += step.bytes;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string strip(std::string_view text, std::optional<std::string_view> chars, bool left,
@@ -186,26 +174,23 @@ std::string pad(Budget& budget, std::string_view text, int64_t width, std::strin
   return out;
 }
 
-std::string upper(std::string_view text) {
-  return map_characters(text, to_upper);
-}
-std::string lower(std::string_view text) {
-  return map_characters(text, to_lower);
-}
-
-std::string title(std::string_view text) {
-  bool inside = false;
-  return map_characters(text, [&](uint32_t c) {
-    const uint32_t mapped = inside ? to_lower(c) : to_upper(c);
-    inside = is_letter(category(c));
-    return mapped;
-  });
-}
-
-std::string capitalize(std::string_view text) {
-  bool first = true;
-  return map_characters(
-      text, [&](uint32_t c) { return std::exchange(first, false) ? to_upper(c) : to_lower(c); });
+std::string title_words(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    constexpr std::string_view marks = "-({[<";
+    const auto splits = [&](size_t i) {
+      const Utf8Step step = utf8_step(text, i);
+      return is_python_space(step.code_point) || marks.find(text[i]) != std::string_view::npos;
+    };
+    const size_t begin = at;
+    const bool gap = splits(at);
+    while (at < text.size() && splits(at) == gap) at += utf8_step(text, at).bytes;
+    const std::string_view word = text.substr(begin, at - begin);
+    const size_t first = utf8_step(word, 0).bytes;
+    out += upper(word.substr(0, first));
+    out += lower(word.substr(first));
+  }
+  return out;
 }
 
 }  // namespace troupe::text::jinja

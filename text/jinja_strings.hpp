@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/jinja_budget.hpp"
+#include "text/unicode_case.hpp"
 
 namespace troupe::text::jinja {
 
@@ -31,9 +32,7 @@ size_t find_last(std::string_view text, std::string_view needle);
 std::string pad(Budget& budget, std::string_view text, int64_t width, std::string_view fill,
                 int side);
 
-std::string upper(std::string_view text);
-std::string lower(std::string_view text);
-std::string title(std::string_view text);
-std::string capitalize(std::string_view text);
+/// The filter title: words are cut at white space and at - ( { [ <, which is not str.title.
+std::string title_words(std::string_view text);
 
 }  // namespace troupe::text::jinja

@@ -22,17 +22,18 @@ bool compares(Rendering& r, const Value& value, const Arguments& arguments) {
 
 bool is_iterable(Rendering&, const Value& value, const Arguments&) {
   return value.is(Kind::string) || value.is(Kind::sequence) || value.is(Kind::dict) ||
-         value.is(Kind::undefined);
+         value.is(Kind::undefined) || value.is(Kind::loop);
 }
 
 bool is_sequence(Rendering&, const Value& value, const Arguments&) {
-  const bool indexed = value.is(Kind::sequence) && value.as_sequence().flavour <= Flavour::tuple;
-  return indexed || value.is(Kind::string) || value.is(Kind::dict) || value.is(Kind::undefined) ||
-         (value.is(Kind::sequence) && value.as_sequence().flavour == Flavour::range);
+  const bool indexed = value.is(Kind::sequence) && value.as_sequence().has_index();
+  return indexed || value.is(Kind::string) || value.is(Kind::dict) || value.is(Kind::undefined);
 }
 
 bool is_callable(Rendering&, const Value& value, const Arguments&) {
-  return value.is(Kind::builtin) || value.is(Kind::method) || value.is(Kind::macro);
+  return value.is(Kind::builtin) || value.is(Kind::method) || value.is(Kind::macro) ||
+         value.is(Kind::loop) || (value.is(Kind::cycler) && value.as_cycler().joiner) ||
+         value.is(Kind::undefined);
 }
 
 int64_t remainder(Rendering& r, const Value& value, int64_t divisor) {
@@ -50,10 +51,17 @@ bool is_same(Rendering&, const Value& value, const Arguments& arguments) {
   return value.same_as(Bound("sameas", arguments, {"other"}).need(0));
 }
 
-bool has_case(Rendering& r, const Value& value, std::string (*map)(std::string_view)) {
+bool has_case(Rendering& r, const Value& value, bool (*test)(std::string_view)) {
   const std::string text = to_text(r.budget(), value);
   r.budget().work(text.size() / 4);
-  return map(text) == text && upper(text) != lower(text);
+  return test(text);
+}
+
+template <bool tests>
+bool is_known(Rendering&, const Value& value, const Arguments&) {
+  if (!value.is(Kind::string)) return false;
+  const std::string& name = value.as_string();
+  return tests ? find_test(name) != nullptr : find_filter(name) != nullptr;
 }
 
 }  // namespace
@@ -82,8 +90,10 @@ TestFunction find_test(std::string_view name) {
       {"odd", [](R r, V v, A) { return remainder(r, v, 2) == 1; }},
       {"even", [](R r, V v, A) { return remainder(r, v, 2) == 0; }},
       {"divisibleby", is_divisible},
-      {"lower", [](R r, V v, A) { return has_case(r, v, lower); }},
-      {"upper", [](R r, V v, A) { return has_case(r, v, upper); }},
+      {"lower", [](R r, V v, A) { return has_case(r, v, all_lower); }},
+      {"upper", [](R r, V v, A) { return has_case(r, v, all_upper); }},
+      {"filter", is_known<false>},
+      {"test", is_known<true>},
       {"in", compares<Comparison::in>},
       {"==", compares<Comparison::eq>},
       {"eq", compares<Comparison::eq>},

@@ -65,9 +65,18 @@ void append_items(Budget& budget, const std::vector<Value>& items, std::string& 
   }
 }
 
+/// By its items: a range that has none, or one with a larger step, may have been spelt otherwise.
+void append_range(const std::vector<Value>& items, std::string& out) {
+  const int64_t first = items.empty() ? 0 : items.front().as_integer();
+  const int64_t step = items.size() < 2 ? 1 : items[1].as_integer() - first;
+  const int64_t end = items.empty() ? 0 : items.back().as_integer() + step;
+  out += concat("range(", first, ", ", end, step == 1 ? "" : concat(", ", step), ")");
+}
+
 void append_sequence(Budget& budget, const Sequence& sequence, std::string& out) {
   switch (sequence.flavour) {
     case Flavour::tuple:
+    case Flavour::group:
       out += '(';
       append_items(budget, sequence.items, out);
       out += sequence.items.size() == 1 ? ",)" : ")";
@@ -76,13 +85,20 @@ void append_sequence(Budget& budget, const Sequence& sequence, std::string& out)
       out += "<generator object>";
       return;
     case Flavour::range:
-      out += concat("range(", sequence.items.size(), ")");
-      return;
-    case Flavour::view:
+      return append_range(sequence.items, out);
     case Flavour::list:
-      out += sequence.flavour == Flavour::view ? "dict_view([" : "[";
+      out += '[';
       append_items(budget, sequence.items, out);
-      out += sequence.flavour == Flavour::view ? "])" : "]";
+      out += ']';
+      return;
+    case Flavour::keys:
+    case Flavour::values:
+    case Flavour::items:
+      out += sequence.flavour == Flavour::keys     ? "dict_keys(["
+             : sequence.flavour == Flavour::values ? "dict_values(["
+                                                   : "dict_items([";
+      append_items(budget, sequence.items, out);
+      out += "])";
       return;
   }
 }
@@ -124,6 +140,10 @@ void append_repr(Budget& budget, const Value& value, std::string& out) {
       return append_sequence(budget, value.as_sequence(), out);
     case Kind::dict:
       return append_dict(budget, value.as_dict(), out);
+    case Kind::loop:
+      out += concat("<LoopContext ", value.as_loop().index + 1, "/", value.as_loop().items.size(),
+                    ">");
+      return;
     default:
       out += concat("<", value.type_name(), ">");
       return;
@@ -177,8 +197,7 @@ class JsonWriter {
         out += quote_json(value.as_string(), style_.ascii);
         return;
       case Kind::sequence:
-        if (value.as_sequence().flavour == Flavour::list ||
-            value.as_sequence().flavour == Flavour::tuple) {
+        if (value.as_sequence().flavour < Flavour::range) {
           return write_list(value.as_sequence().items, level);
         }
         break;

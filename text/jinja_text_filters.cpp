@@ -42,17 +42,6 @@ Value string_filter(Rendering& r, const Value& input, const Arguments&) {
   return input.is(Kind::string) ? input : make_text(r.budget(), to_text(r.budget(), input));
 }
 
-Value safe(Rendering& r, const Value& input, const Arguments&) {
-  return Value::string(to_text(r.budget(), input), true);
-}
-
-Value escape(Rendering& r, const Value& input, const Arguments&) {
-  if (input.is(Kind::string) && input.text().safe) return input;
-  std::string text = escape_html(to_text(r.budget(), input));
-  r.budget().allocate(text.size());
-  return Value::string(std::move(text), true);
-}
-
 Value to_json_filter(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"});
   JsonStyle style;
@@ -81,6 +70,9 @@ Value to_json_filter(Rendering& r, const Value& input, const Arguments& argument
 
 Value format(Rendering& r, const Value& input, const Arguments& arguments) {
   Value values;
+  if (!arguments.named.empty() && !arguments.positional.empty()) {
+    fail("can't handle positional and keyword arguments at the same time");
+  }
   if (!arguments.named.empty()) {
     Pairs pairs;
     for (const auto& [name, value] : arguments.named) {
@@ -93,86 +85,6 @@ Value format(Rendering& r, const Value& input, const Arguments& arguments) {
   return make_text(r.budget(), percent_format(r.budget(), to_text(r.budget(), input), values));
 }
 
-Value indent(Rendering& r, const Value& input, const Arguments& arguments) {
-  const Bound bound("indent", arguments, {"width", "first", "blank"});
-  std::string prefix(4, ' ');
-  if (bound.at(0).is(Kind::string))
-    prefix = bound.at(0).as_string();
-  else if (bound.has(0))
-    prefix = pad(r.budget(), "", bound.integer(0, 4), " ", 1);
-  std::string out;
-  if (bound.truth(1, false)) out += prefix;
-  bool first = true;
-  for (const std::string& line : split_lines(to_text(r.budget(), input) + "\n", false)) {
-    if (!std::exchange(first, false)) {
-      out += '\n';
-      if (!line.empty() || bound.truth(2, false)) out += prefix;
-    }
-    out += line;
-    r.budget().allocate(line.size() + prefix.size());
-  }
-  return make_text(r.budget(), std::move(out));
-}
-
-Value center(Rendering& r, const Value& input, const Arguments& arguments) {
-  const Bound bound("center", arguments, {"width"});
-  const std::string text = to_text(r.budget(), input);
-  return make_text(r.budget(), pad(r.budget(), text, bound.integer(0, 80), " ", 0));
-}
-
-Value truncate(Rendering& r, const Value& input, const Arguments& arguments) {
-  const Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
-  const std::string text = to_text(r.budget(), input);
-  const std::string end = bound.text(2, "...");
-  const int64_t length = bound.integer(0, 255);
-  const int64_t end_length = static_cast<int64_t>(utf8_length(end));
-  if (length < end_length) fail("truncate to ", length, " leaves no room for '", end, "'");
-  const int64_t leeway = std::min<int64_t>(bound.integer(3, 5), text.max_size() / 2);
-  if (static_cast<int64_t>(utf8_length(text)) - leeway <= length) {
-    return make_text(r.budget(), text);
-  }
-  std::string kept = get_slice(r.budget(), make_text(r.budget(), text), Value::none(),
-                               Value::integer(length - end_length), Value::none())
-                         .as_string();
-  if (!bound.truth(1, false)) {
-    if (const size_t space = kept.rfind(' '); space != std::string::npos) kept.resize(space);
-  }
-  return make_text(r.budget(), kept + end);
-}
-
-Value word_count(Rendering& r, const Value& input, const Arguments&) {
-  const std::string text = to_text(r.budget(), input);
-  r.budget().allocate(text.size());
-  bool inside = false;
-  int64_t count = 0;
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Step step = utf8_step(text, at);
-    const Category c = category(step.code_point);
-    const bool word = is_letter(c) || is_number(c) || step.code_point == '_';
-    if (word && !inside) ++count;
-    inside = word;
-    at += step.bytes;
-  }
-  return Value::integer(count);
-}
-
-Value url_encode(Rendering& r, const Value& input, const Arguments&) {
-  std::string out;
-  for (const char c : to_text(r.budget(), input)) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       std::string_view("_.-~/").find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const uint8_t byte = static_cast<uint8_t>(c);
-    out += '%';
-    out += "0123456789ABCDEF"[byte >> 4];
-    out += "0123456789ABCDEF"[byte & 15];
-  }
-  return make_text(r.budget(), std::move(out));
-}
-
 }  // namespace
 
 FilterFunction find_text_filter(std::string_view name) {
@@ -180,20 +92,11 @@ FilterFunction find_text_filter(std::string_view name) {
       {"trim", trim},
       {"replace", replace},
       {"string", string_filter},
-      {"safe", safe},
-      {"e", escape},
-      {"escape", escape},
-      {"forceescape", escape},
       {"tojson", to_json_filter},
       {"format", format},
-      {"indent", indent},
-      {"center", center},
-      {"truncate", truncate},
-      {"wordcount", word_count},
-      {"urlencode", url_encode},
       {"upper", mapped<upper>},
       {"lower", mapped<lower>},
-      {"title", mapped<title>},
+      {"title", mapped<title_words>},
       {"capitalize", mapped<capitalize>},
   };
   const auto found = table.find(name);

@@ -105,6 +105,15 @@ Value Value::loop(std::shared_ptr<const LoopState> loop) {
   return v;
 }
 
+Value Value::cycler(std::vector<Value> items, bool joiner) {
+  int depth = 0;
+  for (const Value& item : items) depth = std::max(depth, item.depth());
+  checked_depth(depth + 1);
+  Value v;
+  v.data_ = std::make_shared<const Cycler>(Cycler{std::move(items), joiner, depth + 1});
+  return v;
+}
+
 std::string Value::why_undefined() const {
   const auto* undefined_value = std::get_if<Undefined>(&data_);
   if (undefined_value == nullptr || undefined_value->why == nullptr)
@@ -152,10 +161,37 @@ int Value::depth() const {
       return as_method().self->depth() + 1;
     case Kind::loop:
       return as_loop().depth;
+    case Kind::cycler:
+      return as_cycler().depth;
     default:
       return 0;
   }
 }
+
+namespace {
+
+const char* sequence_name(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::list:
+      return "list";
+    case Flavour::tuple:
+    case Flavour::group:
+      return "tuple";
+    case Flavour::generator:
+      return "generator";
+    case Flavour::keys:
+      return "dict_keys";
+    case Flavour::values:
+      return "dict_values";
+    case Flavour::items:
+      return "dict_items";
+    case Flavour::range:
+      return "range";
+  }
+  return "list";
+}
+
+}  // namespace
 
 const char* Value::type_name() const {
   switch (kind()) {
@@ -172,19 +208,7 @@ const char* Value::type_name() const {
     case Kind::string:
       return "str";
     case Kind::sequence:
-      switch (as_sequence().flavour) {
-        case Flavour::list:
-          return "list";
-        case Flavour::tuple:
-          return "tuple";
-        case Flavour::generator:
-          return "generator";
-        case Flavour::view:
-          return "dict view";
-        case Flavour::range:
-          return "range";
-      }
-      return "list";
+      return sequence_name(as_sequence().flavour);
     case Kind::dict:
       return "dict";
     case Kind::builtin:
@@ -197,6 +221,8 @@ const char* Value::type_name() const {
       return "Namespace";
     case Kind::loop:
       return "LoopContext";
+    case Kind::cycler:
+      return as_cycler().joiner ? "Joiner" : "Cycler";
   }
   return "object";
 }
@@ -237,6 +263,8 @@ bool Value::same_as(const Value& other) const {
       return as_name_space() == other.as_name_space();
     case Kind::loop:
       return &as_loop() == &other.as_loop();
+    case Kind::cycler:
+      return &as_cycler() == &other.as_cycler();
   }
   return false;
 }

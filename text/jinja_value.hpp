@@ -18,6 +18,9 @@ class Rendering;
 struct Arguments;
 struct Macro;
 struct LoopState;
+struct Cycler;
+struct For;
+struct Scope;
 
 enum class Kind : uint8_t {
   undefined,
@@ -32,7 +35,8 @@ enum class Kind : uint8_t {
   method,
   macro,
   name_space,
-  loop
+  loop,
+  cycler
 };
 
 struct Undefined {
@@ -46,12 +50,19 @@ struct String {
 };
 
 /// Which of Python's sequences: they differ in how they print, compare and what they allow.
-enum class Flavour : uint8_t { list, tuple, generator, view, range };
+/// group: the tuple of groupby, whose items have names.
+enum class Flavour : uint8_t { list, tuple, group, range, generator, keys, values, items };
 
 struct Sequence {
   Flavour flavour = Flavour::list;
   std::vector<Value> items;
-  int depth = 1;  ///< nesting of containers, bounded so that recursion over values is
+  int depth = 1;             ///< nesting of containers, bounded so that recursion over values is
+  mutable size_t taken = 0;  ///< items that a generator has given: it gives each only once
+
+  [[nodiscard]] bool is_tuple() const {
+    return flavour == Flavour::tuple || flavour == Flavour::group;
+  }
+  [[nodiscard]] bool has_index() const { return flavour <= Flavour::range; }
 };
 
 struct Dict {
@@ -91,6 +102,8 @@ class Value {
   static Value macro(const Macro* macro);
   static Value name_space(NameSpace* name_space);
   static Value loop(std::shared_ptr<const LoopState> loop);
+  /// A cycler, or a joiner: the texts "" and then, for ever, the separator.
+  static Value cycler(std::vector<Value> items, bool joiner);
 
   [[nodiscard]] Kind kind() const { return static_cast<Kind>(data_.index()); }
   [[nodiscard]] bool is(Kind kind_wanted) const { return kind() == kind_wanted; }
@@ -118,6 +131,9 @@ class Value {
   [[nodiscard]] const LoopState& as_loop() const {
     return *std::get<std::shared_ptr<const LoopState>>(data_);
   }
+  [[nodiscard]] const Cycler& as_cycler() const {
+    return *std::get<std::shared_ptr<const Cycler>>(data_);
+  }
   /// The sentence of an undefined value.
   [[nodiscard]] std::string why_undefined() const;
 
@@ -140,7 +156,7 @@ class Value {
   std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const String>,
                std::shared_ptr<const Sequence>, std::shared_ptr<const Dict>, const Builtin*,
                std::shared_ptr<const Method>, const Macro*, NameSpace*,
-               std::shared_ptr<const LoopState>>
+               std::shared_ptr<const LoopState>, std::shared_ptr<const Cycler>>
       data_;
 };
 
@@ -148,8 +164,22 @@ class Value {
 struct LoopState {
   std::vector<Value> items;
   size_t index = 0;
-  int level = 0;  ///< enclosing loops
+  int level = 0;  ///< of recursion
   int depth = 1;
+  const For* recursive = nullptr;  ///< what loop(items) runs; null: nothing
+  Scope* scope = nullptr;          ///< around a recursive loop
+  bool over = false;
+  /// What loop.changed() was asked last; none when the loop is over, so that no loop holds itself.
+  mutable std::vector<Value> asked;
+  mutable bool was_asked = false;
+};
+
+/// The one kind of value besides namespaces that changes: where it stands. What it holds does not.
+struct Cycler {
+  std::vector<Value> items;
+  bool joiner;
+  int depth;
+  mutable size_t at = 0;
 };
 
 struct Arguments {

@@ -1,6 +1,10 @@
 // Filters over single values: default, numbers, attr.
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "text/jinja_operations.hpp"
@@ -18,9 +22,43 @@ Value default_filter(Rendering&, const Value& input, const Arguments& arguments)
   return bound.has(0) ? bound.at(0) : Value::string("");
 }
 
-std::optional<double> parse_real(std::string_view text) {
+/// Digits with single underscores between them, as Python allows; empty: they stand elsewhere.
+std::string without_underscores(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](size_t k) {
+      return k < text.size() && std::isalnum(static_cast<uint8_t>(text[k])) != 0;
+    };
+    if (text[i] != '_')
+      out += text[i];
+    else if (i == 0 || !digit(i - 1) || !digit(i + 1))
+      return {};
+  }
+  return out;
+}
+
+std::optional<int64_t> parse_integer(std::string_view text, int64_t base) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const char letter = base == 16 ? 'x' : base == 8 ? 'o' : base == 2 ? 'b' : '\0';
+  if (letter != '\0' && text.size() > 2 && text[0] == '0' && (text[1] | 0x20) == letter) {
+    text.remove_prefix(text[2] == '_' ? 3 : 2);
+  }
+  const std::string digits = (negative ? "-" : "") + without_underscores(text);
+  if (text.starts_with('-') || text.starts_with('+')) return std::nullopt;
+  int64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value, static_cast<int>(base));
+  const bool whole_text = parsed.ec == std::errc() && parsed.ptr == end;
+  return whole_text ? std::optional<int64_t>(value) : std::nullopt;
+}
+
+std::optional<double> parse_real(std::string_view spelling) {
+  const std::string clean = without_underscores(spelling);
+  std::string_view text = clean;
   double value = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('-') && spelling.starts_with('+')) return std::nullopt;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
     return std::nullopt;
@@ -45,15 +83,11 @@ Value int_filter(Rendering& r, const Value& input, const Arguments& arguments) {
     const int64_t base = bound.integer(1, 10);
     if (base < 2 || base > 36) fail("the base of int must be 2 to 36");
     r.budget().touch(input.as_string().size());
-    std::string text = strip(input.as_string(), std::nullopt, true, true);
-    if (text.starts_with('+')) text.erase(0, 1);
-    int64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value, static_cast<int>(base));
-    if (!text.empty() && parsed.ec == std::errc() && parsed.ptr == end)
-      result = value;
-    else if (const std::optional<double> real = parse_real(text))
-      result = whole(*real);
+    const std::string text = strip(input.as_string(), std::nullopt, true, true);
+    result = parse_integer(text, base);
+    if (!result) {
+      if (const std::optional<double> real = parse_real(text)) result = whole(*real);
+    }
   }
   return result ? Value::integer(*result) : fallback;
 }
@@ -69,6 +103,21 @@ Value float_filter(Rendering& r, const Value& input, const Arguments& arguments)
   return bound.has(0) ? bound.at(0) : Value::real(0.0);
 }
 
+/// An integer stays one; half goes to the even neighbour.
+Value rounded(int64_t value, int64_t precision) {
+  if (precision >= 0) return Value::integer(value);
+  int64_t unit = 1;
+  for (int64_t i = 0; i > precision; --i) unit *= 10;
+  const int64_t rest = ((value % unit) + unit) % unit;
+  const int64_t low = (value - rest) / unit;
+  const bool up = rest > unit - rest || (rest == unit - rest && low % 2 != 0);
+  int64_t result = 0;
+  if (__builtin_mul_overflow(low + (up ? 1 : 0), unit, &result)) {
+    fail("an integer does not fit into 64 bits");
+  }
+  return Value::integer(result);
+}
+
 Value round_filter(Rendering&, const Value& input, const Arguments& arguments) {
   const Bound bound("round", arguments, {"precision", "method"});
   if (!input.is_number()) fail("round needs a number, not ", input.type_name());
@@ -80,17 +129,25 @@ Value round_filter(Rendering&, const Value& input, const Arguments& arguments) {
   if (method == "ceil") return Value::real(std::ceil(scaled) / scale);
   if (method == "floor") return Value::real(std::floor(scaled) / scale);
   if (method != "common") fail("the method of round is 'common', 'ceil' or 'floor'");
-  return Value::real(std::nearbyint(scaled) / scale);
+  if (input.is_integral()) return rounded(input.to_integer(), precision);
+  if (precision < 0) return Value::real(std::nearbyint(scaled) / scale);
+  // By its decimal digits: 2.675 is a little less than it looks.
+  std::array<char, 400> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.*f", static_cast<int>(precision), input.to_real());
+  return Value::real(std::strtod(digits.data(), nullptr));
 }
 
 Value abs_filter(Rendering&, const Value& input, const Arguments&) {
   if (!input.is_number()) fail("abs needs a number, not ", input.type_name());
-  return input.to_real() < 0 ? negated(input) : input;
+  if (input.is_integral()) {
+    return input.to_integer() < 0 ? negated(input) : Value::integer(input.to_integer());
+  }
+  return Value::real(std::fabs(input.as_real()));
 }
 
 Value attr(Rendering& r, const Value& input, const Arguments& arguments) {
   const Bound bound("attr", arguments, {"name"});
-  return get_attribute(r.budget(), input, bound.text(0, {}));
+  return attribute_only(r.budget(), input, bound.text(0, {}));
 }
 
 }  // namespace

@@ -100,7 +100,14 @@ Status check_templates(const std::string& path, const std::string& assets, Repor
     }
     const std::string name = c.value("template", "");
     const std::string id = concat(name, "/", c.value("case", std::to_string(number)));
-    const Result<ChatTemplate>& chat_template = templates.named(name);
+    const auto source = c.find("source");
+    const Result<ChatTemplate> chat_template =
+        source != c.end() ? ChatTemplate::parse(source->get<std::string>()) : templates.named(name);
+    if (!chat_template.ok() && c.contains("error")) {
+      const std::string fault = fault_of(c, chat_template.error());
+      report.compare(name, id, fault.empty(), fault);
+      continue;
+    }
     if (!chat_template.ok()) {
       const bool absent = chat_template.error().code == Code::not_found;
       report.add(name, id, absent ? Outcome::skipped : Outcome::failed,

@@ -117,6 +117,26 @@ TEST_CASE("tojson writes as Python's json.dumps without ASCII escapes") {
   CHECK(render("{{ [1, 2] | tojson(separators=(',', ':')) }}") == "[1,2]");
 }
 
+TEST_CASE("what depends on more than the input, or makes HTML, is refused by name") {
+  CHECK(render("{{ [1] | random }}").find("'random' is not supported") != std::string::npos);
+  CHECK(render("{{ lipsum() }}").find("'lipsum' is not supported") != std::string::npos);
+  CHECK(render("{{ 'x' | urlize }}").find("'urlize' is not supported") != std::string::npos);
+  CHECK(render("{% autoescape true %}{% endautoescape %}").find("autoescape is not supported") !=
+        std::string::npos);
+  CHECK(render("{{ '&copy;' | striptags }}").find("&copy; is not supported") != std::string::npos);
+}
+
+TEST_CASE("a loop that holds itself ends with the rendering") {
+  CHECK(render("{% set n = namespace() %}{% for x in [[2], [3]] recursive %}{{ x }}"
+               "{% set n.l = loop %}{{ loop.changed(loop) }}{% endfor %}{{ n.l([5]) }}") ==
+        "[2]True[3]False5True");
+  CHECK(render("{% set n = namespace() %}{% for x in [1] %}{% set n.l = loop %}{% endfor %}"
+               "{{ n.l.changed(n.l) }}")
+            .find("after the loop's end") != std::string::npos);
+  CHECK(render("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}").find("ERROR") == 0);
+  CHECK(render("{% set n = namespace() %}{% set n.c = cycler(n) %}{{ n.c.next().c.pos }}") == "0");
+}
+
 TEST_CASE("methods of strings and dicts") {
   CHECK(render("{{ 'a,b,c'.split(',')[-1] }}{{ ' a  b '.split() }}{{ 'a b c'.rsplit(' ', 1) }}") ==
         "c['a', 'b']['a b', 'c']");
@@ -148,7 +168,10 @@ TEST_CASE("errors name the line and the cause") {
   CHECK(render("{{ a.b }}") == "ERROR chat template: line 1: 'a' is undefined");
   CHECK(render("{{ 'a' + 1 }}") ==
         "ERROR chat template: line 1: can only concatenate str (not \"int\") to str");
-  CHECK(render("{% include 'x' %}").find("expected a statement") != std::string::npos);
+  CHECK(render("{% include 'x' %}") ==
+        "ERROR chat template: line 1: 'include' is not supported: a chat template stands alone");
+  CHECK(render("{% if false %}{% include 'x' %}{% endif %}a") == "a");
+  CHECK(render("{% do x %}").find("expected a statement") != std::string::npos);
   CHECK(render("{{ [].append(1) }}").find("unsafe") != std::string::npos);
   CHECK(render("\xff").find("not valid UTF-8") != std::string::npos);
   CHECK(render("{% break %}").find("outside of a loop") != std::string::npos);

@@ -8,6 +8,7 @@
 
 #include "base/concat.hpp"
 #include "model/limits.hpp"
+#include "model/quantized.hpp"
 #include "model/quoted.hpp"
 #include "model/safetensors.hpp"
 #include "model/shard_index.hpp"
@@ -114,6 +115,9 @@ Result<Checkpoint> open_checkpoint(const std::string& folder) {
   } else {
     return error(Code::not_found, concat(folder, " has no weights"),
                  concat("a checkpoint has ", single_name, " or ", index_name));
+  }
+  if (Status converted = convert_quantized(checkpoint.config, checkpoint.tensors); !converted) {
+    return in_file(folder, std::move(converted).error());
   }
   return checkpoint;
 }

@@ -15,9 +15,9 @@ namespace troupe::model {
 
 struct Checkpoint {
   std::string folder;
-  Json config;                     ///< config.json, an object
-  Json generation_config;          ///< generation_config.json; null where the folder has none
-  TensorTable tensors;             ///< as stored; it keeps the mapped files alive
+  Json config;             ///< config.json, an object
+  Json generation_config;  ///< generation_config.json; null where the folder has none
+  TensorTable tensors;     ///< quantised weights are one tensor each; it keeps the files mapped
   std::vector<std::string> files;  ///< names of the weight files, in order
   uint64_t file_bytes = 0;         ///< of the weight files
 };

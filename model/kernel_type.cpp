@@ -113,6 +113,7 @@ TensorType kernel_type(TensorType type) {
       return TensorType::q4_1;
     case TensorType::f8_e4m3:
     case TensorType::f8_e5m2:
+    case TensorType::scaled_f8:
       return TensorType::bf16;
     case TensorType::f64:
       return TensorType::f32;

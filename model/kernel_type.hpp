@@ -11,7 +11,7 @@ namespace troupe::model {
 
 /// The type with a kernel that weights of `type` are computed in: itself for F32, F16, BF16, Q8_0,
 /// Q4_0 and Q4_1; Q4_1 for Q4_K, whose codes it keeps; BF16 for FP8; F32 for F64; Q8_0 for the
-/// rest.
+/// rest, integers with scales among them.
 TensorType kernel_type(TensorType type);
 
 /// `tensor`, or a view that converts its rows one by one to kernel_type(tensor.type), so that no

@@ -44,6 +44,8 @@ constexpr Entry table[] = {
     {TensorType::tq2_0, {"TQ2_0", 256, 66}, dequantize_tq2_0},
     {TensorType::mxfp4, {"MXFP4", 32, 17}, dequantize_mxfp4},
     {TensorType::nvfp4, {"NVFP4", 64, 36}, dequantize_nvfp4},
+    {TensorType::scaled_f8, {"FP8 with scales", 1, 4}, dequantize_f32},
+    {TensorType::scaled_int, {"INT with scales", 1, 4}, dequantize_f32},
     {TensorType::i8, {"I8", 1, 1}},
     {TensorType::i16, {"I16", 1, 2}},
     {TensorType::i32, {"I32", 1, 4}},
@@ -78,7 +80,7 @@ bool is_weight_type(TensorType type) {
 std::string supported_tensor_types() {
   std::string names;
   for (const Entry& entry : table) {
-    if (entry.dequantize == nullptr) continue;
+    if (entry.dequantize == nullptr || entry.type >= TensorType::scaled_f8) continue;
     if (!names.empty()) names += ", ";
     names += entry.info.name;
   }

@@ -53,7 +53,9 @@ enum class TensorType : uint32_t {
   boolean = 1004,
   f8_e4m3 = 1005,
   f8_e5m2 = 1006,
-  f8_e8m0 = 1007
+  f8_e8m0 = 1007,
+  scaled_f8 = 1100,  ///< rows of F32 that a converter makes of FP8 codes and scales
+  scaled_int = 1101  ///< the same of integer codes
 };
 
 struct TensorTypeInfo {

@@ -1,5 +1,10 @@
-// Oniguruma's pattern syntax in PCRE2's: \s, \w and \h mean other sets there, and PCRE2 has neither
-// nested classes nor their intersection.
+// Oniguruma's pattern syntax in PCRE2's: \s, \w and \h mean other sets there, PCRE2 has neither
+// nested classes nor their intersection, and it takes \p{Han} for what is used with Han script too.
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+
 #include "text/regex.hpp"
 
 namespace troupe::text {
@@ -36,6 +41,85 @@ std::string_view class_members(char escape) {
   }
 }
 
+/// Categories that Oniguruma also knows by their long names.
+std::string_view short_category(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {{"letter", "L"},
+                                                                     {"uppercaseletter", "Lu"},
+                                                                     {"lowercaseletter", "Ll"},
+                                                                     {"titlecaseletter", "Lt"},
+                                                                     {"modifierletter", "Lm"},
+                                                                     {"otherletter", "Lo"},
+                                                                     {"mark", "M"},
+                                                                     {"nonspacingmark", "Mn"},
+                                                                     {"spacingmark", "Mc"},
+                                                                     {"enclosingmark", "Me"},
+                                                                     {"number", "N"},
+                                                                     {"decimalnumber", "Nd"},
+                                                                     {"letternumber", "Nl"},
+                                                                     {"othernumber", "No"},
+                                                                     {"punctuation", "P"},
+                                                                     {"punct", "P"},
+                                                                     {"connectorpunctuation", "Pc"},
+                                                                     {"dashpunctuation", "Pd"},
+                                                                     {"openpunctuation", "Ps"},
+                                                                     {"closepunctuation", "Pe"},
+                                                                     {"initialpunctuation", "Pi"},
+                                                                     {"finalpunctuation", "Pf"},
+                                                                     {"otherpunctuation", "Po"},
+                                                                     {"symbol", "S"},
+                                                                     {"mathsymbol", "Sm"},
+                                                                     {"currencysymbol", "Sc"},
+                                                                     {"modifiersymbol", "Sk"},
+                                                                     {"othersymbol", "So"},
+                                                                     {"separator", "Z"},
+                                                                     {"spaceseparator", "Zs"},
+                                                                     {"lineseparator", "Zl"},
+                                                                     {"paragraphseparator", "Zp"},
+                                                                     {"other", "C"},
+                                                                     {"control", "Cc"},
+                                                                     {"format", "Cf"},
+                                                                     {"privateuse", "Co"},
+                                                                     {"digit", "Nd"}};
+  const auto found = std::ranges::find(names, name, [](const auto& pair) { return pair.first; });
+  return found == std::end(names) ? std::string_view() : found->second;
+}
+
+/// PCRE2 itself knows which names are scripts.
+bool is_script(const std::string& name) {
+  const std::string pattern = "\\p{sc:" + name + "}";
+  int code = 0;
+  PCRE2_SIZE offset = 0;
+  pcre2_code* made = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                   PCRE2_UTF, &code, &offset, nullptr);
+  pcre2_code_free(made);
+  return made != nullptr;
+}
+
+/// \p{Name} as PCRE2 must spell it to mean what it means to Oniguruma.
+std::string property(char letter, std::string_view name) {
+  bool negated = letter == 'P';
+  if (name.starts_with('^')) {
+    negated = !negated;
+    name.remove_prefix(1);
+  }
+  constexpr size_t name_bytes_max = 64;
+  std::string plain;
+  for (const char c : name.substr(0, name_bytes_max)) {
+    if (c != '_' && c != ' ' && c != '-')
+      plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  }
+  std::string meant(name);
+  if (const std::string_view category = short_category(plain); !category.empty()) {
+    meant = category;
+  } else if (plain.size() > 2 &&
+             std::ranges::all_of(
+                 plain, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }) &&
+             is_script(plain)) {
+    meant = "sc:" + plain;
+  }
+  return (negated ? "\\P{" : "\\p{") + meant + "}";
+}
+
 class Translator {
  public:
   explicit Translator(std::string_view pattern) : pattern_(pattern) {}
@@ -56,6 +140,11 @@ class Translator {
  private:
   void escape() {
     const char letter = pattern_[at_ + 1];
+    if (const size_t length = property_length(); length > 0) {
+      out_ += property(letter, pattern_.substr(at_ + 3, length - 4));
+      at_ += length;
+      return;
+    }
     at_ += 2;
     if (const std::string_view members = class_members(letter); !members.empty()) {
       const bool negated = letter == 'S' || letter == 'W';
@@ -83,7 +172,13 @@ class Translator {
     while (at_ < pattern_.size() && (peek() != ']' || first)) {
       first = false;
       if (peek() == '\\' && at_ + 1 < pattern_.size()) {
-        const std::string_view members = class_members(pattern_[at_ + 1]);
+        const char letter = pattern_[at_ + 1];
+        if (const size_t length = property_length(); length > 0) {
+          body += property(letter, pattern_.substr(at_ + 3, length - 4));
+          at_ += length;
+          continue;
+        }
+        const std::string_view members = class_members(letter);
         body += members.empty() ? pattern_.substr(at_, 2) : members;
         at_ += 2;
       } else if (pattern_.substr(at_, 2) == "[:") {
@@ -105,6 +200,14 @@ class Translator {
     if (at_ < pattern_.size()) ++at_;
     body += ']';
     return conditions.empty() ? body : "(?:" + conditions + body + ")";
+  }
+
+  /// Bytes of the \p{...} or \P{...} at pattern_[at_]; 0 if there is none.
+  [[nodiscard]] size_t property_length() const {
+    const std::string_view rest = pattern_.substr(at_);
+    if (!rest.starts_with("\\p{") && !rest.starts_with("\\P{")) return 0;
+    const size_t end = rest.find('}');
+    return end == std::string_view::npos ? 0 : end + 1;
   }
 
   [[nodiscard]] char peek() const { return at_ < pattern_.size() ? pattern_[at_] : '\0'; }

@@ -69,9 +69,15 @@ Result<std::string> Tokenizer::decode_text(std::span<const int32_t> ids, bool sk
     run.clear();
   };
   bool first = true;
+  // Where runs of bytes are repaired as a whole, a space at the front of the text is dropped after
+  // that: one that is part of a broken run is no space any more.
+  bool begins_with_run = false;
   for (const int32_t id : ids) {
     if (is_control(id) && (skip_special || decode_.control_is_silent)) continue;
-    const std::string token = first ? first_text(id) : std::string(bytes_.at(id));
+    const bool in_first_run =
+        first && decode_.whole_byte_runs && types_[static_cast<size_t>(id)] == TokenType::byte;
+    begins_with_run = begins_with_run || in_first_run;
+    const std::string token = first && !in_first_run ? first_text(id) : std::string(bytes_.at(id));
     first = decode_.drop_until_text && out.empty() && run.empty() && token.empty();
     if (types_[static_cast<size_t>(id)] == TokenType::byte) {
       run += token;
@@ -81,6 +87,7 @@ Result<std::string> Tokenizer::decode_text(std::span<const int32_t> ids, bool sk
     out += replace_invalid_utf8(token);
   }
   end_run();
+  if (begins_with_run && decode_.drop_first_space && out.starts_with(' ')) out.erase(0, 1);
   return out;
 }
 

@@ -142,6 +142,9 @@ TEST_CASE("patterns mean what they mean to Oniguruma") {
   CHECK(isolated("\\h+", "xbad0") == Words{"x", "bad0"});
   CHECK(isolated("[\\p{L}&&[^\\p{Han}]]+", "ab你c") == Words{"ab", "你", "c"});
   CHECK(isolated("[a[bc]]+", "abcd") == Words{"abc", "d"});
+  CHECK(isolated("\\p{Han}+", "你「好。") == Words{"你", "「", "好", "。"});
+  CHECK(isolated("[^\\p{Katakana}\\p{hiragana}]+", "かーガx") == Words{"か", "ー", "ガ", "x"});
+  CHECK(isolated("\\p{^Letter}+|\\P{Lowercase_Letter}", "aB1") == Words{"a", "B", "1"});
   CHECK(isolated("b$", "ab\nb") == Words{"a", "b", "\n", "b"});
 }
 

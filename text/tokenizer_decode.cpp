@@ -35,6 +35,9 @@ std::string Tokenizer::first_text(int32_t id) const {
   // Nothing stands before it that it could continue, or that a space could keep it from.
   if (decode_.words_apart) return std::string(spellings_.at(id));
   std::string token(bytes_.at(id));
+  // To sentencepiece a byte is never the mark of a word's beginning.
+  const bool byte = types_[static_cast<size_t>(id)] == TokenType::byte;
+  if (byte && !decode_.whole_byte_runs) return token;
   if (decode_.drop_first_spaces) std::erase(token, ' ');
   const bool unknown = types_[static_cast<size_t>(id)] == TokenType::unknown;
   if (unknown && !decode_.unknown_text.empty()) return token;

@@ -1,9 +1,11 @@
 #include "text/tokenizer_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/concat.hpp"
@@ -75,6 +77,30 @@ Result<LoadedTokenizer> read_json(const std::string& bytes, const fs::path& fold
   return loaded;
 }
 
+/// The ids that generation_config.json names as ends, where it lies beside the tokenizer.
+Status add_generation_config(const fs::path& folder, TokenizerSpec& spec) {
+  const std::string text = read_if_there(folder / "generation_config.json");
+  if (text.empty()) return {};
+  const auto root = nlohmann::json::parse(text, nullptr, false);
+  if (!root.is_object()) return error(Code::corrupt, "generation_config.json is no JSON object");
+  const auto found = root.find("eos_token_id");
+  if (found == root.end() || found->is_null()) return {};
+  const nlohmann::json ids = found->is_array() ? *found : nlohmann::json::array({*found});
+  for (const auto& node : ids) {
+    const int64_t id = node.is_number_integer() ? node.get<int64_t>() : -1;
+    if (id < 0 || static_cast<size_t>(id) >= spec.tokens.size()) {
+      return error(Code::invalid_argument,
+                   concat("generation_config.json: eos_token_id has ", node.dump()),
+                   concat("ids of the vocabulary, 0 to ", spec.tokens.size() - 1));
+    }
+    spec.stop_ids.push_back(static_cast<int32_t>(id));
+    if (spec.eos_id < 0) spec.eos_id = static_cast<int32_t>(id);
+  }
+  std::ranges::sort(spec.stop_ids);
+  spec.stop_ids.erase(std::unique(spec.stop_ids.begin(), spec.stop_ids.end()), spec.stop_ids.end());
+  return {};
+}
+
 Result<LoadedTokenizer> read_any(const fs::path& path, const GgufReaders& gguf) {
   LoadedTokenizer loaded;
   if (begins_as_gguf(path)) {
@@ -111,6 +137,10 @@ Result<std::string> read_unpacked(const std::string& path) {
 Result<LoadedTokenizer> read_tokenizer_file(const std::string& path, const GgufReaders& gguf) {
   TROUPE_ASSIGN(const fs::path file, find_file(path));
   auto loaded = read_any(file, gguf);
+  if (loaded.ok() && loaded->kind != TokenizerFile::gguf) {
+    const Status status = add_generation_config(file.parent_path(), loaded->spec);
+    if (!status.ok()) loaded = status.error();
+  }
   if (loaded.ok()) return loaded;
   Error failure = std::move(loaded).error();
   if (failure.what.find(file.string()) == std::string::npos) {

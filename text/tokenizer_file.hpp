@@ -29,8 +29,10 @@ struct LoadedTokenizer {
 Result<std::string> read_unpacked(const std::string& path);
 
 /// `path`: a GGUF file, tokenizer.json, tekken.json or sentencepiece .model, packed with xz or not,
-/// told apart by what they hold; or a folder with one of them (and tokenizer_config.json,
-/// chat_template.jinja). Errors: not_found, and those of the reader, with the path.
+/// told apart by what they hold; or a folder with one of them. tokenizer_config.json,
+/// chat_template.jinja and the ends that generation_config.json names are read where they lie
+/// beside it (not beside a GGUF file, which has its own). Errors: not_found, and those of the
+/// reader, with the path.
 Result<LoadedTokenizer> read_tokenizer_file(const std::string& path, const GgufReaders& gguf);
 
 }  // namespace troupe::text

@@ -16,6 +16,7 @@
 #include "bench/tokenizer/hugging_face.hpp"
 #include "bench/tokenizer/mixed_text.hpp"
 #include "model/gguf_tokenizer.hpp"
+#include "text/chat_template.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/tokenizer_file.hpp"
 #include "text/unicode_normal.hpp"
@@ -146,9 +147,46 @@ void measure_prompt(const Setup& setup, const text::TokenizerSpec& spec,
   rows.push_back(bench::row("prompt_200k_utf8_us", check, "us"));
   rows.push_back(bench::row("prompt_200k_nfc_check_us", normal, "us"));
   rows.push_back(bench::row("prompt_200k_split_us", split, "us"));
-  const double rest =
-      rows[rows.size() - 5].value * 1e3 - rows[rows.size() - 3].value - rows.back().value;
-  rows.push_back(bench::row("prompt_200k_merge_us", {rest}, "us"));
+  std::vector<double> merge;
+  for (size_t i = 0; i < cold.size(); ++i) {
+    merge.push_back(1e3 * cold[i] - check[i] - (named != nullptr && named->nfc ? normal[i] : 0) -
+                    split[i]);
+  }
+  rows.push_back(bench::row("prompt_200k_merge_us", merge, "us"));
+}
+
+/// A conversation of 16 messages, and its template's time: parsed once, rendered each time.
+void measure_templates(const Setup& setup, const std::string& own_template,
+                       std::vector<bench::Row>& rows) {
+  text::RenderInput input;
+  for (int i = 0; i < 16; ++i) {
+    std::string content;
+    for (int k = 0; k < 40; ++k) content += "some words of message " + std::to_string(i) + ", ";
+    input.messages.push_back({{"role", i % 2 == 0 ? "user" : "assistant"}, {"content", content}});
+  }
+  const auto measure = [&](const std::string& name, const std::string& source) {
+    const auto parsed = text::ChatTemplate::parse(source);
+    if (source.empty() || !parsed.ok() || !parsed->render(input).ok()) return;
+    constexpr int renders = 200;
+    std::vector<double> times;
+    for (int round = 0; round < setup.rounds; ++round) {
+      times.push_back(1e6 / renders * seconds_of([&] {
+                        for (int i = 0; i < renders; ++i) (void)parsed->render(input);
+                      }));
+    }
+    rows.push_back(bench::row("render_" + name + "_us", times, "us"));
+  };
+  measure("own", own_template);
+  for (const auto& [name, file] :
+       {std::pair("smollm2", "SmolLM2-135M-Instruct"), std::pair("qwen3", "Qwen-Qwen3-0.6B"),
+        std::pair("llama31", "meta-llama-Llama-3.1-8B-Instruct"),
+        std::pair("gpt_oss", "openai-gpt-oss-120b")}) {
+    std::ifstream source(fs::path(setup.assets) / "templates" / (std::string(file) + ".jinja"));
+    if (!source) continue;
+    std::stringstream whole;
+    whole << source.rdbuf();
+    measure(name, whole.str());
+  }
 }
 
 /// Text that makes careless tokenizers quadratic.
@@ -248,6 +286,7 @@ int main(int argc, char** argv) {
             documents, i == 0, rows);
     if (i > 0) continue;
     measure_prompt(setup, loaded->spec, documents, rows);
+    measure_templates(setup, loaded->spec.chat_template, rows);
     measure_odd(setup, **tokenizer, rows);
   }
   bench::print("tokenizer", "one thread", rows, setup.json);

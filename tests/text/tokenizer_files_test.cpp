@@ -213,8 +213,10 @@ TEST_CASE("the ends of a generation come from the tokenizer's file and from what
   };
   write("tokenizer.json", R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3},
     "merges": []}, "added_tokens": [
-      {"id": 3, "content": "d", "special": true}, {"id": 4, "content": "<|im_end|>", "special": true},
-      {"id": 5, "content": "<|EOT|>", "special": false}, {"id": 6, "content": "<x>", "special": true}
+      {"id": 3, "content": "d", "special": true},
+      {"id": 4, "content": "<|im_end|>", "special": true},
+      {"id": 5, "content": "<|EOT|>", "special": false},
+      {"id": 6, "content": "<x>", "special": true}
     ]})");
   CHECK(stops() == "[4,5]");
   write("tokenizer_config.json", R"({"eos_token": {"content": "d"}})");

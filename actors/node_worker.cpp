@@ -1,9 +1,13 @@
 // Builds a worker from its model: backend, pool, index, engine, transport, then the actors.
+#include <unistd.h>
+
 #include "actors/device.hpp"
 #include "actors/measure_device.hpp"
 #include "actors/node_impl.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "base/settings.hpp"
+#include "engine/logged_backend.hpp"
 #include "kv/block_name.hpp"
 
 namespace troupe::actors {
@@ -53,6 +57,11 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
   }
   TROUPE_TRY(backend->attach_pool(region));
   TROUPE_ASSIGN(profile, measure_device(*backend, *pool));
+  if (const auto folder = setting("TROUPE_STEP_LOG")) {
+    TROUPE_ASSIGN(backend,
+                  engine::log_steps(backend, region,
+                                    concat(*folder, "/", options.name, "-", ::getpid(), ".steps")));
+  }
   events = std::make_shared<kv::EventLog>();
   index = std::make_shared<kv::LocalIndex>(*pool, *events);
   engine = std::make_shared<engine::Engine>(*backend, *pool, *index, worker.limits);

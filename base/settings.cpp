@@ -18,6 +18,8 @@ const std::vector<SettingDoc>& setting_docs() {
       {"TROUPE_NODE_PORT", "set by the supervisor: the control port to listen on (0: a free one)"},
       {"TROUPE_ISA",
        "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
+      {"TROUPE_STEP_LOG",
+       "folder in which every worker logs its steps, for troupe diff-steps (default: no log)"},
       {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests"},
       {"TROUPE_SIM_SEEDS", "how many seeds the simulation test runs (default 300)"},
       {"TROUPE_SIM_FIRST", "the first of them (default 1)"},

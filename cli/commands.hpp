@@ -22,6 +22,7 @@ void add_tokenize(CLI::App& app, Chosen& run);
 void add_detokenize(CLI::App& app, Chosen& run);
 void add_render(CLI::App& app, Chosen& run);
 void add_certs(CLI::App& app, Chosen& run);
+void add_diff_steps(CLI::App& app, Chosen& run);
 
 /// All of them.
 void add_commands(CLI::App& app, Chosen& run);

@@ -48,6 +48,7 @@ void add_commands(CLI::App& app, Chosen& run) {
   add_tokenize(app, run);
   add_detokenize(app, run);
   add_render(app, run);
+  add_diff_steps(app, run);
 }
 
 int run(int argc, char** argv) {

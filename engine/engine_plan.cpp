@@ -135,8 +135,8 @@ void Engine::Impl::add_span(StepPlan& plan, Sequence& s, uint32_t tokens) {
   if (!s.prefill_only && s.num_computed + tokens == s.num_tokens()) {
     span.num_draws = 1 + static_cast<uint32_t>(s.drafted.size());
     span.sampling = &s.sampling;
-    span.history = &s.history;
   }
+  span.history = &s.history;
   s.planned = true;
   planned.push_back({&s, size, span.num_draws});
   plan.spans.push_back(std::move(span));

@@ -40,8 +40,8 @@ struct Span {
   uint32_t num_draws = 0;
   bool write_kv = true;  ///< false: the last token of a prompt that is cached in full
   const SamplingParams* sampling = nullptr;  ///< needed when num_draws > 0
-  /// Tokens up to and including tokens[n - num_draws]; later span tokens are drafts and are added
-  /// to the history draw by draw.
+  /// All tokens up to and including tokens[n - num_draws] (none drawn: maybe more); later span
+  /// tokens are drafts and are added to the history draw by draw. Needed when num_draws > 0.
   const TokenHistory* history = nullptr;
   /// Empty, or one per token: log-probability of this id after it is wanted (-1: not here).
   std::vector<int32_t> score_targets;

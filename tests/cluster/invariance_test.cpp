@@ -1,11 +1,36 @@
 // The output depends on the request alone, whatever the cluster does meanwhile.
 #include "tests/support/cluster_request.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::testing {
 namespace {
 
+/// Every step of all that ran agrees with itself; a log that was altered does not.
+void check_logs(TestCluster& cluster, const std::string& steps) {
+  const TemporaryFolder altered;
+  const Json same = cluster.json({"diff-steps", steps, steps});
+  CHECK(same["equal"] == true);
+  CHECK(same["compared"] > 1000);
+  CHECK(same["only_a"] == 0);
+  std::string log;
+  for (const auto& entry : std::filesystem::directory_iterator(steps)) {
+    if (entry.path().filename().string().starts_with("decode")) log = read_text(entry.path());
+  }
+  const size_t draw = log.find("\ndraw ");
+  REQUIRE(draw != std::string::npos);
+  char& last = log[log.find('\n', draw + 1) - 1];
+  last = last == '0' ? '1' : '0';
+  altered.write("decode.steps", log);
+  const Json differs = cluster.json({"diff-steps", steps, altered.path()}, 1);
+  CHECK(differs["first"]["kind"] == "draw");
+  CHECK(cluster.run({"diff-steps", steps, "/nowhere"}).exit_code == 2);
+}
+
 TEST_CASE("invariance: over a cluster") {
-  TestCluster cluster;
+  const TemporaryFolder steps;
+  ClusterSetup setup;
+  setup.environment = {{"TROUPE_STEP_LOG", steps.path()}};
+  TestCluster cluster(setup);
   cluster.up();
   auto client = cluster.client();
   const auto run = [&](const actors::GenerateRequest& request) {
@@ -52,6 +77,8 @@ TEST_CASE("invariance: over a cluster") {
     for (const auto& other : others) CHECK(other->result().choices[0].token_ids.size() == 120);
   }
   CHECK(cluster.wait_idle() == "");
+  cluster.stop();
+  check_logs(cluster, steps.path());
 }
 
 }  // namespace

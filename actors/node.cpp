@@ -17,9 +17,16 @@
 #include "actors/tls_guard.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "text/tokenizer_file.hpp"
 
 namespace troupe::actors {
 namespace {
+
+/// A checkpoint's folder has its tokenizer beside the weights.
+Result<text::TokenizerSpec> read_tokenizer_of(const std::string& folder) {
+  TROUPE_ASSIGN(text::LoadedTokenizer loaded, text::read_tokenizer_file(folder, {}));
+  return std::move(loaded.spec);
+}
 
 constexpr const char* known_roles = "directory, router, front, prefill, decode, draft, kv_store";
 
@@ -125,7 +132,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
   impl.options = options;
   const bool works = impl.has("prefill") || impl.has("decode");
   if (works || impl.has("front")) {
-    TROUPE_ASSIGN(impl.model, model::load_model(options.model_path));
+    TROUPE_ASSIGN(impl.model, model::load_model(options.model_path, read_tokenizer_of));
   }
   // UCX is configured through the environment: before any other thread may read it.
   const uint64_t incarnation = random_u64();

@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -66,7 +65,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   options.port = flags.port;
   options.tls = {files.certificate, files.key, files.authority};
   options.model_path = flags.model.model_path;
-  options.model_name = std::filesystem::path(flags.model.model_path).stem();
+  options.model_name = model_name_of(flags.model.model_path);
   options.worker = worker_options(flags.model);
   auto node = actors::Node::start(options);
   Status outcome;
@@ -104,7 +103,8 @@ int do_serve(const Flags& flags) {
 void add_serve(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("serve", "Serve a model from this one process");
-  command->add_option("model", flags->model.model_path, "a GGUF file")->required();
+  command->add_option("model", flags->model.model_path, "a GGUF file or a checkpoint's folder")
+      ->required();
   add_text(*command, "--name", flags->name, "name of this cluster of one (default serve)");
   add_text(*command, "--host", flags->host, "address to listen on (default 127.0.0.1)");
   add_whole(*command, "--port", flags->port, {0, 65535}, "7000",

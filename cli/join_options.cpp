@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -67,7 +66,7 @@ void add_join_flags(CLI::App& command, JoinFlags& flags) {
   add_text(command, "--cluster", flags.model.cluster,
            "the cluster's name (default: the one that the authority was made for)");
   add_text(command, "--model", flags.model.model_path,
-           "the GGUF file of the cluster's model (default: none)");
+           "the GGUF file or the folder of the cluster's model (default: none)");
   add_text(command, "--model-name", flags.model_name,
            "what clients call it (default: the file's name)");
   add_model_options(command, flags.model);
@@ -116,9 +115,8 @@ Result<actors::NodeOptions> join_options(const JoinFlags& flags) {
   options.host = flags.address;
   options.port = flags.port;
   options.model_path = flags.model.model_path;
-  options.model_name = flags.model_name.empty()
-                           ? std::filesystem::path(flags.model.model_path).stem().string()
-                           : flags.model_name;
+  options.model_name =
+      flags.model_name.empty() ? model_name_of(flags.model.model_path) : flags.model_name;
   options.worker = worker_options(flags.model);
   options.worker.data_address = flags.data_address.empty() ? flags.address : flags.data_address;
   options.worker.shared_memory = !flags.no_shared_memory;

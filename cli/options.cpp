@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -40,6 +41,12 @@ Result<Connection> connect_embedded(const ClusterOptions& options) {
 
 }  // namespace
 
+std::string model_name_of(const std::string& path) {
+  std::filesystem::path name = std::filesystem::path(path).lexically_normal();
+  if (name.filename().empty()) name = name.parent_path();
+  return name.extension() == ".gguf" ? name.stem().string() : name.filename().string();
+}
+
 void add_model_options(CLI::App& command, ClusterOptions& o) {
   add_whole(command, "--threads", o.threads, {0, 256}, "4",
             "compute threads, 0 to 256; 0: all cores (default 0)");
@@ -57,7 +64,8 @@ void add_cluster_options(CLI::App& command, ClusterOptions& options) {
   add_text(command, "--cluster", options.cluster,
            "name of the running cluster (default: the only one)");
   add_text(command, "--model", options.model_path,
-           "a GGUF file to run inside this process, without any cluster (default: none)");
+           "a GGUF file or a checkpoint's folder to run inside this process, without any cluster "
+           "(default: none)");
   add_model_options(command, options);
 }
 

@@ -28,6 +28,10 @@ void add_cluster_options(CLI::App& command, ClusterOptions& options);
 /// The flags that say how a model runs inside this process.
 void add_model_options(CLI::App& command, ClusterOptions& options);
 
+/// What clients call a model unless they are told otherwise: the file's name without .gguf, or the
+/// folder's.
+std::string model_name_of(const std::string& path);
+
 /// How to generate.
 struct GenerateOptions {
   uint32_t max_tokens = 256;

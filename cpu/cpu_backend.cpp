@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <sstream>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -12,6 +11,7 @@
 #include "cpu/forward.hpp"
 #include "cpu/packed_model.hpp"
 #include "cpu/plan_check.hpp"
+#include "model/rope.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -43,13 +43,15 @@ Batch make_batch(const StepPlan& plan) {
 
 class CpuBackend final : public engine::Backend {
  public:
-  CpuBackend(std::unique_ptr<ThreadPool> threads, PackedModel model, const KernelTable& kernels,
-             const kv::KvLayout& layout, engine::Capabilities capabilities)
+  CpuBackend(std::unique_ptr<ThreadPool> threads, PackedModel model, model::ModelConfig config,
+             const KernelTable& kernels, const kv::KvLayout& layout,
+             engine::Capabilities capabilities)
       : threads_(std::move(threads)),
         model_(std::move(model)),
+        config_(std::move(config)),
         layout_(layout),
         capabilities_(std::move(capabilities)),
-        forward_(model_, kernels, layout_, *threads_),
+        forward_(model_, config_, kernels, layout_, *threads_),
         draw_rows_(forward_, kernels, capabilities_.vocab_size, *threads_) {}
 
   [[nodiscard]] const engine::Capabilities& capabilities() const override { return capabilities_; }
@@ -108,6 +110,7 @@ class CpuBackend final : public engine::Backend {
 
   std::unique_ptr<ThreadPool> threads_;
   PackedModel model_;
+  model::ModelConfig config_;
   kv::KvLayout layout_;
   engine::Capabilities capabilities_;
   kv::Region region_;
@@ -116,7 +119,31 @@ class CpuBackend final : public engine::Backend {
   std::deque<StepResult> finished_;
 };
 
+kv::KvLayout layout_of(const model::ModelConfig& config, kv::KvType type) {
+  kv::KvLayout layout;
+  layout.num_layers = config.num_layers;
+  layout.num_kv_heads = config.num_kv_heads;
+  layout.head_dim = config.head_dim;
+  // Which positions are selected turns on small differences, and rounded keys would turn many.
+  layout.type = config.indexer.heads != 0 ? kv::KvType::f32 : type;
+  layout.value_in_key = config.latent.kv_rank != 0;
+  layout.index_dim = config.indexer.dim;
+  for (uint32_t i = 0; i < config.num_layers; ++i) {
+    if (config.layer(i).selection == model::Selection::own) ++layout.index_layers;
+  }
+  return layout;
+}
+
 }  // namespace
+
+model::ModelConfig served_config(const model::ModelConfig& config, uint32_t context_max) {
+  model::ModelConfig served = config;
+  if (context_max != 0) served.context_max = context_max;
+  for (model::RopeConfig* rope : {&served.rope, &served.local_rope}) {
+    model::resolve_rope(*rope, served.context_max);
+  }
+  return served;
+}
 
 Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
                                                           const CpuOptions& options) {
@@ -124,39 +151,23 @@ Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const 
     return error(Code::unsupported, concat("this CPU does not have ", name(options.isa)),
                  concat("it has ", name(best_isa())));
   }
-  const model::ModelConfig& config = model->config;
+  model::ModelConfig config = served_config(model->config, options.context_max);
   const bool exact = options.mode == ComputeMode::exact;
-  kv::KvLayout layout;
-  layout.num_layers = config.num_layers;
-  layout.num_kv_heads = config.num_kv_heads;
-  layout.head_dim = config.head_dim;
-  layout.type = exact ? kv::KvType::f32 : options.kv_type;
+  const kv::KvLayout layout = layout_of(config, exact ? kv::KvType::f32 : options.kv_type);
 
   engine::Capabilities capabilities;
   capabilities.name = concat("cpu/", name(options.isa));
   capabilities.numerics_id = concat("cpu/", numerics_version, exact ? "/exact" : "/fast");
   capabilities.vocab_size = config.vocab_size;
-  capabilities.context_max = options.context_max == 0 ? config.context_max : options.context_max;
+  capabilities.context_max = config.context_max;
   capabilities.step_tokens_max = options.step_tokens_max;
 
   auto threads = std::make_unique<ThreadPool>(resolve_threads(options.threads));
   TROUPE_ASSIGN(PackedModel packed, pack_model(std::move(model), options.mode, *threads));
-  std::unique_ptr<engine::Backend> backend = std::make_unique<CpuBackend>(
-      std::move(threads), std::move(packed), kernels(options.isa), layout, std::move(capabilities));
+  std::unique_ptr<engine::Backend> backend =
+      std::make_unique<CpuBackend>(std::move(threads), std::move(packed), std::move(config),
+                                   kernels(options.isa), layout, std::move(capabilities));
   return backend;
-}
-
-std::string describe(const model::ModelConfig& c, uint32_t context_max) {
-  std::ostringstream out;
-  out << std::hexfloat << "architecture=" << c.architecture << ";layers=" << c.num_layers
-      << ";hidden=" << c.hidden_size << ";heads=" << c.num_heads << ";kv_heads=" << c.num_kv_heads
-      << ";head_dim=" << c.head_dim << ";ffn=" << c.ffn_size << ";vocab=" << c.vocab_size
-      << ";norm_epsilon=" << c.norm_epsilon << ";tied=" << c.tied_embedding
-      << ";context=" << (context_max == 0 ? c.context_max : context_max)
-      << ";rope=" << (c.rope.pairing == model::RopePairing::norm ? "norm" : "neox") << ','
-      << c.rope.dim;
-  for (const double frequency : c.rope.inverse_frequency) out << ',' << frequency;
-  return std::move(out).str();
 }
 
 }  // namespace troupe::cpu

@@ -22,7 +22,7 @@ const char* name(Isa isa);
 
 struct CpuOptions {
   ComputeMode mode = ComputeMode::fast;
-  kv::KvType kv_type = kv::KvType::f16;  ///< exact mode always uses f32
+  kv::KvType kv_type = kv::KvType::f16;  ///< exact mode and models with an indexer use f32
   int threads = 0;                       ///< 0: all cores
   Isa isa = best_isa();
   uint32_t context_max = 0;  ///< 0: the model's; RoPE is resolved from this
@@ -32,6 +32,9 @@ struct CpuOptions {
 /// Packs the weights for `options.isa`; the model stays shared. Errors: unsupported, exhausted.
 Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
                                                           const CpuOptions& options);
+
+/// The configuration as it is served with `context_max` tokens (0: the model's own): rope resolved.
+model::ModelConfig served_config(const model::ModelConfig& config, uint32_t context_max);
 
 /// Canonical text of the resolved configuration, part of the KV fingerprint.
 std::string describe(const model::ModelConfig& config, uint32_t context_max);

@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "cpu/attention.hpp"
+#include "cpu/attention_general.hpp"
 #include "cpu/cpu_backend.hpp"
+#include "cpu/index_scores.hpp"
 #include "cpu/matmul.hpp"
 #include "cpu/write_kv.hpp"
 
@@ -26,7 +28,13 @@ struct KernelTable {
                bool neighbours) = nullptr;
   void (*write_kv)(const WriteKvArgs&) = nullptr;
   void (*attention)(const AttentionArgs&) = nullptr;
+  void (*general_attention)(const GeneralAttentionArgs&) = nullptr;
+  void (*index_scores)(const IndexScoresArgs&) = nullptr;
   void (*swiglu)(float* gate, const float* up, uint32_t n) = nullptr;
+  void (*gelu_tanh)(float* gate, const float* up, uint32_t n) = nullptr;
+  void (*clamped_swiglu)(float* gate, const float* up, uint32_t n, float limit,
+                         float alpha) = nullptr;
+  void (*soft_cap)(float* x, uint32_t n, float cap) = nullptr;
   float (*maximum)(const float* x, uint32_t n) = nullptr;
   float (*exp_sum)(const float* x, uint32_t n, float divisor, float highest,
                    float* weights) = nullptr;

@@ -3,7 +3,10 @@
 // called in them, so that no function compiled for AVX can stand in for a portable one.
 #pragma once
 
+#include "cpu/activations.hpp"
 #include "cpu/attention.hpp"
+#include "cpu/attention_general.hpp"
+#include "cpu/index_scores.hpp"
 #include "cpu/kernel_table.hpp"
 #include "cpu/log_softmax.hpp"
 #include "cpu/matmul_float.hpp"
@@ -32,7 +35,12 @@ constexpr KernelTable make_kernel_table(Isa isa) {
   table.rope = rope<Lanes>;
   table.write_kv = write_kv<Lanes>;
   table.attention = attention<Lanes>;
+  table.general_attention = general_attention<Lanes>;
+  table.index_scores = index_scores<Lanes>;
   table.swiglu = swiglu<Lanes>;
+  table.gelu_tanh = gelu_tanh<Lanes>;
+  table.clamped_swiglu = clamped_swiglu<Lanes>;
+  table.soft_cap = soft_cap<Lanes>;
   table.maximum = maximum<Lanes>;
   table.exp_sum = exp_sum<Lanes>;
   return table;

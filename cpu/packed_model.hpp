@@ -12,21 +12,52 @@
 
 namespace troupe::cpu {
 
+/// Biases and norms that a model does not have are empty.
+using Vector = std::vector<float>;
+
+struct PackedFfn {
+  PackedMatrix gate, up;  ///< column-parallel
+  PackedMatrix down;      ///< row-parallel by blocks of 32
+  Vector gate_bias, up_bias, down_bias;
+};
+
+/// model::LatentWeights; the matrices of the heads apart, those of the keys transposed, in F32
+/// where the stored form cannot be.
+struct PackedLatent {
+  PackedMatrix query_down, down;
+  Vector query_down_bias, query_down_norm, down_bias, norm;
+  std::vector<PackedMatrix> key_up;    ///< [heads]: [kv_rank, nope_dim]
+  std::vector<PackedMatrix> value_up;  ///< [heads]: [value_dim, kv_rank]
+};
+
+struct PackedIndexer {
+  PackedMatrix query, key, weights;
+  Vector key_norm, key_norm_bias;
+};
+
 struct PackedLayer {
-  std::vector<float> attention_norm;  ///< [hidden]
-  PackedMatrix query, key, value;     ///< column-parallel
-  PackedMatrix attention_output;      ///< row-parallel by KV-head group
-  std::vector<float> ffn_norm;        ///< [hidden]
-  PackedMatrix gate, up;              ///< column-parallel
-  PackedMatrix down;                  ///< row-parallel by blocks of 32
+  Vector attention_norm;           ///< [hidden]
+  PackedMatrix query, key, value;  ///< column-parallel
+  PackedMatrix attention_output;   ///< row-parallel by KV-head group, or by head where latent
+  Vector query_bias, key_bias, value_bias, attention_output_bias;
+  Vector query_norm, key_norm, sinks, attention_post_norm;
+  PackedLatent latent;
+  PackedIndexer indexer;
+  Vector ffn_norm;  ///< [hidden]
+  PackedFfn ffn;
+  PackedMatrix router;
+  Vector router_bias, choice_bias;
+  std::vector<PackedFfn> experts;
+  PackedFfn shared;
+  Vector ffn_post_norm;
 };
 
 struct PackedModel {
   std::shared_ptr<const model::Model> source;
   WeightArena arena;
   std::vector<PackedLayer> layers;
-  std::vector<float> output_norm;  ///< [hidden]
-  PackedMatrix output;             ///< column-parallel
+  Vector output_norm;   ///< [hidden]
+  PackedMatrix output;  ///< column-parallel
 };
 
 /// Errors: unsupported or corrupt (a tensor whose shape contradicts the configuration), exhausted.

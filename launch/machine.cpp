@@ -43,6 +43,22 @@ uint64_t kv_bytes(const LaunchPlan& plan) {
   return sum;
 }
 
+// Of a model file, or of the weights in a checkpoint's folder.
+uint64_t model_bytes(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(path, unknown)) {
+    const uint64_t bytes = std::filesystem::file_size(path, unknown);
+    return unknown ? 0 : bytes;
+  }
+  uint64_t sum = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unknown)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const uint64_t bytes = entry.file_size(unknown);
+    if (!unknown) sum += bytes;
+  }
+  return sum;
+}
+
 // The processes of a host map the same file, so it counts once.
 uint64_t weight_bytes(const LaunchPlan& plan) {
   std::set<std::string> files;
@@ -50,11 +66,7 @@ uint64_t weight_bytes(const LaunchPlan& plan) {
     if (holds_blocks(process)) files.insert(process.model_path);
   }
   uint64_t sum = 0;
-  for (const std::string& file : files) {
-    std::error_code unknown;
-    const uint64_t bytes = std::filesystem::file_size(file, unknown);
-    if (!unknown) sum += bytes;
-  }
+  for (const std::string& file : files) sum += model_bytes(file);
   return sum;
 }
 

@@ -14,13 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first existing of the places where a relative path may point; empty if there is none.
+// The first existing of the places where a relative path may point, a file or a checkpoint's
+// folder; empty if there is none.
 fs::path find_file(const std::string& path, const fs::path& manifest_folder) {
   std::error_code ignored;
   for (const fs::path& base :
        {fs::current_path(ignored), manifest_folder.parent_path(), manifest_folder}) {
     const fs::path candidate = (base / path).lexically_normal();
-    if (fs::is_regular_file(candidate, ignored)) return candidate;
+    if (fs::is_regular_file(candidate, ignored) || fs::exists(candidate / "config.json", ignored)) {
+      return candidate;
+    }
   }
   return {};
 }

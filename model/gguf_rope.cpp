@@ -7,13 +7,11 @@
 #include "model/gguf_fields.hpp"
 #include "model/limits.hpp"
 #include "model/quoted.hpp"
-#include "model/rope_frequencies.hpp"
+#include "model/rope.hpp"
 #include "model/tensor.hpp"
 
 namespace troupe::model {
 namespace {
-
-constexpr const char* factors_name = "rope_freqs.weight";
 
 Result<double> read_base(const GgufFile& file, const std::string& key) {
   TROUPE_ASSIGN(const auto base, find_float(file, key));
@@ -35,68 +33,116 @@ Result<uint32_t> read_dim(const GgufFile& file, const std::string& key, uint32_t
   return static_cast<uint32_t>(value);
 }
 
-/// The linear scaling's factor; 1 where there is none.
-Result<double> read_linear_factor(const GgufFile& file, const std::string& prefix) {
-  TROUPE_ASSIGN(const auto type, find_text(file, prefix + "scaling.type"));
-  TROUPE_ASSIGN(const auto factor, find_float(file, prefix + "scaling.factor"));
-  TROUPE_ASSIGN(const auto old_factor, find_float(file, prefix + "scale_linear"));
-  if (type && *type != "none" && *type != "linear") {
-    return error(Code::unsupported, concat("the rope scaling type is ", quoted(*type)),
-                 "supported: none, linear, and factors in rope_freqs.weight");
-  }
-  if (type && *type == "none") return 1.0;
-  // A factor of 0 means "none" in files of older converters.
+/// The scaling's name and factor; a factor of 0 means "none" in files of older converters.
+Status read_scaling(const GgufKeys& keys, RopeSpec& spec) {
+  TROUPE_ASSIGN(const auto type, find_text(keys.file(), keys.key("rope.scaling.type")));
+  TROUPE_ASSIGN(const auto factor, keys.real("rope.scaling.factor"));
+  TROUPE_ASSIGN(const auto old_factor, keys.real("rope.scale_linear"));
   const double value = factor.value_or(old_factor.value_or(1.0));
-  if (value == 0.0) return 1.0;
+  if (type && *type != "none" && *type != "linear" && *type != "yarn" && *type != "longrope") {
+    return error(Code::unsupported, concat("the rope scaling type is ", quoted(*type)),
+                 "supported: none, linear, yarn, longrope, and factors in rope_freqs.weight");
+  }
+  if ((type && *type == "none") || value == 0.0) return {};
   if (!(value >= 1.0 / limits::rope_scale_max && value <= limits::rope_scale_max)) {
     return error(Code::corrupt, concat("the rope scaling factor is ", value),
                  concat("a positive number up to ", limits::rope_scale_max));
   }
-  return value;
+  spec.factor = value;
+  spec.scaling = type && *type == "yarn" ? RopeScaling::yarn : RopeScaling::linear;
+  return {};
 }
 
-Status divide_by_factors(const GgufFile& file, std::vector<double>& frequencies) {
-  const GgufTensor* tensor = file.tensor(factors_name);
-  if (tensor == nullptr) return {};
+/// What yarn and longrope need beyond the factor.
+Status read_stretch(const GgufKeys& keys, RopeSpec& spec) {
+  TROUPE_ASSIGN(const uint32_t original, keys.number_or("rope.scaling.original_context_length",
+                                                        spec.context, limits::context_max));
+  spec.original_context = original;
+  TROUPE_ASSIGN(const auto attention, keys.real("rope.scaling.attn_factor"));
+  if (attention.value_or(0.0) != 0.0) spec.attention_factor = *attention;
+  TROUPE_ASSIGN(const auto fast, keys.real("rope.scaling.yarn_beta_fast"));
+  TROUPE_ASSIGN(const auto slow, keys.real("rope.scaling.yarn_beta_slow"));
+  spec.beta_fast = fast.value_or(spec.beta_fast);
+  spec.beta_slow = slow.value_or(spec.beta_slow);
+  return {};
+}
+
+Result<std::vector<double>> read_factors(const GgufFile& file, const char* name, uint32_t count) {
+  const GgufTensor* tensor = file.tensor(name);
+  if (tensor == nullptr) return std::vector<double>();
   if (tensor->type != static_cast<uint32_t>(TensorType::f32)) {
     return error(Code::unsupported,
-                 concat("tensor ", factors_name, " has the type ", ggml_type_name(tensor->type)),
+                 concat("tensor ", name, " has the type ", ggml_type_name(tensor->type)),
                  "supported for this tensor: F32");
   }
-  if (tensor->data.size() != frequencies.size() * sizeof(float)) {
-    return error(
-        Code::corrupt,
-        concat("tensor ", factors_name, " has ", tensor->data.size() / sizeof(float), " elements"),
-        concat(frequencies.size(), ", one per rotated pair"));
+  if (tensor->data.size() != count * sizeof(float)) {
+    return error(Code::corrupt,
+                 concat("tensor ", name, " has ", tensor->data.size() / sizeof(float), " elements"),
+                 concat(count, ", one per rotated pair"));
   }
-  for (size_t i = 0; i < frequencies.size(); ++i) {
+  std::vector<double> factors;
+  for (uint32_t i = 0; i < count; ++i) {
     float factor;
     std::memcpy(&factor, tensor->data.data() + i * sizeof(float), sizeof(float));
     const double value = factor;
     if (!(value >= 1.0 / limits::rope_scale_max && value <= limits::rope_scale_max)) {
-      return error(Code::corrupt, concat("element ", i, " of tensor ", factors_name, " is ", value),
+      return error(Code::corrupt, concat("element ", i, " of tensor ", name, " is ", value),
                    concat("a positive number up to ", limits::rope_scale_max));
     }
-    frequencies[i] /= value;
+    factors.push_back(value);
   }
+  return factors;
+}
+
+/// Latent attention is scaled by (1 + multiplier * ln(factor))^2, and cosines are not.
+Status scale_latent(const GgufKeys& keys, RopeSpec& spec, ModelConfig& config) {
+  if (config.latent.kv_rank == 0 || spec.scaling != RopeScaling::yarn) return {};
+  spec.attention_factor = 1.0;
+  TROUPE_ASSIGN(const auto multiplier, keys.real("rope.scaling.yarn_log_multiplier"));
+  if (multiplier.value_or(0.0) == 0.0) return {};
+  const double scale = yarn_scale(spec.factor, *multiplier * 10.0);
+  config.attention_scale = static_cast<float>(config.attention_scale * scale * scale);
   return {};
 }
 
 }  // namespace
 
-Result<RopeConfig> read_rope(const GgufFile& file, const std::string& architecture,
-                             uint32_t head_dim) {
-  const std::string prefix = architecture + ".rope.";
-  RopeConfig rope;
-  // Converters permute the rows of Q and K of llama files so that pairs are neighbours.
-  rope.pairing = RopePairing::norm;
-  TROUPE_ASSIGN(rope.base, read_base(file, prefix + "freq_base"));
-  TROUPE_ASSIGN(rope.dim, read_dim(file, prefix + "dimension_count", head_dim));
-  TROUPE_ASSIGN(const double factor, read_linear_factor(file, prefix));
-  rope.inverse_frequency = rope_inverse_frequencies(rope.base, rope.dim);
-  for (double& frequency : rope.inverse_frequency) frequency /= factor;
-  TROUPE_TRY(divide_by_factors(file, rope.inverse_frequency));
-  return rope;
+Status read_gguf_rope(const GgufKeys& keys, const Family& family, uint32_t rotated,
+                      ModelConfig& config) {
+  RopeSpec spec;
+  spec.pairing = family.gguf_pairing;
+  spec.context = config.context_max;
+  spec.truncate = family.gguf_yarn_truncates;
+  TROUPE_ASSIGN(spec.base, read_base(keys.file(), keys.key("rope.freq_base")));
+  spec.dim = rotated;
+  if (rotated == 0) {
+    TROUPE_ASSIGN(spec.dim,
+                  read_dim(keys.file(), keys.key("rope.dimension_count"), config.head_dim));
+  }
+  TROUPE_TRY(read_scaling(keys, spec));
+  TROUPE_TRY(read_stretch(keys, spec));
+  TROUPE_ASSIGN(spec.short_factors,
+                read_factors(keys.file(), "rope_factors_short.weight", spec.dim / 2));
+  TROUPE_ASSIGN(spec.long_factors,
+                read_factors(keys.file(), "rope_factors_long.weight", spec.dim / 2));
+  if (!spec.long_factors.empty()) {
+    spec.scaling = RopeScaling::longrope;
+    if (!spec.attention_factor) {
+      spec.factor = static_cast<double>(spec.context) / spec.original_context;
+    }
+  }
+  TROUPE_TRY(scale_latent(keys, spec, config));
+  TROUPE_ASSIGN(config.rope, make_rope(spec));
+  TROUPE_ASSIGN(const auto factors, read_factors(keys.file(), "rope_freqs.weight", spec.dim / 2));
+  for (size_t i = 0; i < factors.size(); ++i) config.rope.inverse_frequency[i] /= factors[i];
+  if (!family.local_rope) return {};
+  RopeSpec local;
+  local.pairing = spec.pairing;
+  local.dim = spec.dim;
+  TROUPE_ASSIGN(const auto local_base, keys.real("rope.freq_base_swa"));
+  local.base = local_base.value_or(local.base);
+  TROUPE_ASSIGN(config.local_rope, make_rope(local));
+  return {};
 }
 
 }  // namespace troupe::model

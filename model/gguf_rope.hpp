@@ -1,18 +1,18 @@
 // Rotary position embedding from GGUF metadata, every scaling resolved.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "base/result.hpp"
 #include "model/config.hpp"
-#include "model/gguf.hpp"
+#include "model/family.hpp"
+#include "model/gguf_keys.hpp"
 
 namespace troupe::model {
 
-/// Keys ARCHITECTURE.rope.*, and the tensor rope_freqs.weight where there is one: its elements
-/// divide the inverse frequencies. Errors: corrupt, unsupported (a scaling other than linear).
-Result<RopeConfig> read_rope(const GgufFile& file, const std::string& architecture,
-                             uint32_t head_dim);
+/// Keys ARCHITECTURE.rope.*, the tensor rope_freqs.weight, whose elements divide the inverse
+/// frequencies, and longrope's rope_factors_*.weight. `rotated`: elements of a head, 0: as the file
+/// says. Sets `rope`, `local_rope` and with latent attention the scale. Errors: corrupt,
+/// unsupported (a scaling).
+Status read_gguf_rope(const GgufKeys& keys, const Family& family, uint32_t rotated,
+                      ModelConfig& config);
 
 }  // namespace troupe::model

@@ -1,44 +1,73 @@
+#include <filesystem>
+
 #include "base/concat.hpp"
 #include "model/gguf.hpp"
 #include "model/gguf_config.hpp"
+#include "model/gguf_fields.hpp"
+#include "model/gguf_shards.hpp"
+#include "model/gguf_table.hpp"
 #include "model/gguf_tokenizer.hpp"
-#include "model/gguf_weights.hpp"
-#include "model/mapped_file.hpp"
+#include "model/load_checkpoint.hpp"
 #include "model/parse_model.hpp"
+#include "model/read_weights.hpp"
 #include "model/weights_digest.hpp"
 
 namespace troupe::model {
 
 namespace {
 
-Result<std::shared_ptr<Model>> build_model(std::span<const std::byte> bytes) {
-  TROUPE_ASSIGN(const GgufFile file, GgufFile::parse(bytes));
+/// `digest` and `file_bytes` are the caller's to set.
+Result<std::shared_ptr<Model>> build_model(const GgufFile& file, const TensorTable& table) {
   auto model = std::make_shared<Model>();
-  TROUPE_ASSIGN(model->config, read_config(file));
-  TROUPE_ASSIGN(model->weights, read_weights(file, model->config));
+  TROUPE_ASSIGN(const Family family, gguf_family(file));
+  TROUPE_ASSIGN(model->config, read_config(file, family));
+  TROUPE_ASSIGN(model->weights, read_weights(table, gguf_names(family), model->config));
   TROUPE_ASSIGN(model->tokenizer, read_tokenizer(file, model->config.vocab_size));
-  model->weights_digest = weights_digest(file);
-  model->file_bytes = bytes.size();
   return model;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Model>> parse_model(std::span<const std::byte> bytes) {
-  TROUPE_ASSIGN(const auto model, build_model(bytes));
-  return std::shared_ptr<const Model>(model);
-}
-
-Result<std::shared_ptr<const Model>> load_model(const std::string& path) {
-  TROUPE_ASSIGN(const auto mapping, MappedFile::open(path));
-  auto built = build_model(mapping->bytes());
+Result<std::shared_ptr<const Model>> load_gguf(const std::string& path) {
+  TROUPE_ASSIGN(GgufSet set, open_gguf(path));
+  auto built = build_model(set.first, set.tensors);
   if (!built) {
     Error failure = std::move(built).error();
     failure.what = concat(path, ": ", failure.what);
     return failure;
   }
-  (*built)->mapping = mapping;
+  Model& model = **built;
+  model.weights_digest =
+      set.files.size() == 1 ? weights_digest(set.first) : weights_digest(set.tensors);
+  model.file_bytes = set.file_bytes;
+  model.mapping = std::make_shared<TensorTable>(std::move(set.tensors));
   return std::shared_ptr<const Model>(*built);
+}
+
+Status refuse_parts(const GgufFile& file) {
+  TROUPE_ASSIGN(const auto parts, find_unsigned(file, "split.count"));
+  if (parts.value_or(1) <= 1) return {};
+  return error(Code::unsupported, concat("the bytes are one of ", *parts, " parts of a model"),
+               "give the path of one of its files");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> parse_model(std::span<const std::byte> bytes) {
+  TROUPE_ASSIGN(const GgufFile file, GgufFile::parse(bytes));
+  TROUPE_TRY(refuse_parts(file));
+  TROUPE_ASSIGN(const TensorTable table, gguf_table(file));
+  TROUPE_ASSIGN(const auto model, build_model(file, table));
+  model->weights_digest = weights_digest(file);
+  model->file_bytes = bytes.size();
+  return std::shared_ptr<const Model>(model);
+}
+
+Result<std::shared_ptr<const Model>> load_model(const std::string& path,
+                                                const ReadTokenizer& tokenizer) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return load_gguf(path);
+  CheckpointOptions options;
+  options.tokenizer = tokenizer;
+  return load_checkpoint(path, options);
 }
 
 }  // namespace troupe::model

@@ -16,7 +16,7 @@ uint32_t awq_code(const std::byte* words, uint32_t output) {
   return (u32_at(words + size_t{output / 8} * 4) >> (4 * nibble)) & 15u;
 }
 
-Status convert_one(TensorTable& table, const std::string& stem) {
+Status convert_awq_weight(TensorTable& table, const std::string& stem) {
   const StoredTensor* codes = table.find(stem + ".qweight");
   TROUPE_ASSIGN(const MatrixShape packed, matrix_shape(*codes));
   const StoredTensor* scales = table.find(stem + ".scales");
@@ -77,7 +77,7 @@ Status convert_awq(const Json& settings, TensorTable& table) {
                  "supported: gemm");
   }
   for (const std::string& stem : stems_of(table, ".qweight")) {
-    TROUPE_TRY(convert_one(table, stem));
+    TROUPE_TRY(convert_awq_weight(table, stem));
   }
   return {};
 }

@@ -99,8 +99,8 @@ Status set_scales(const Json& settings, const StoredTensor& weight, const Stored
   return {};
 }
 
-Status convert_one(const Json& settings, TensorTable& table, const std::string& stem,
-                   const std::string& scale_name) {
+Status convert_fp8_weight(const Json& settings, TensorTable& table, const std::string& stem,
+                          const std::string& scale_name) {
   const std::string name = stem + "weight";
   const StoredTensor* weight = table.find(name);
   const StoredTensor* scale = table.find(scale_name);
@@ -140,7 +140,7 @@ Status convert_fp8(const Json& settings, TensorTable& table) {
   }
   for (const char* ending : {"weight_scale_inv", "weight_scale"}) {
     for (const std::string& stem : stems_of(table, concat(".", ending))) {
-      TROUPE_TRY(convert_one(settings, table, stem + ".", concat(stem, ".", ending)));
+      TROUPE_TRY(convert_fp8_weight(settings, table, stem + ".", concat(stem, ".", ending)));
     }
   }
   for (const char* ending : {".input_scale", ".k_scale", ".v_scale", ".output_scale"}) {

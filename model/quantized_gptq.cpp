@@ -32,7 +32,7 @@ Status read_groups(const TensorTable& table, const std::string& name, GroupedInt
   return {};
 }
 
-Status convert_one(TensorTable& table, const std::string& stem, uint8_t zero_offset) {
+Status convert_gptq_weight(TensorTable& table, const std::string& stem, uint8_t zero_offset) {
   const StoredTensor* codes = table.find(stem + ".qweight");
   TROUPE_ASSIGN(const MatrixShape packed, matrix_shape(*codes));
   const StoredTensor* scales = table.find(stem + ".scales");
@@ -88,7 +88,7 @@ Status convert_gptq(const Json& settings, TensorTable& table) {
                  "supported: gptq, gptq_v2");
   }
   for (const std::string& stem : stems_of(table, ".qweight")) {
-    TROUPE_TRY(convert_one(table, stem, known == "gptq" ? 1 : 0));
+    TROUPE_TRY(convert_gptq_weight(table, stem, known == "gptq" ? 1 : 0));
   }
   return {};
 }

@@ -21,7 +21,7 @@ void read_mxfp4(const std::byte* codes, const std::byte* scales, size_t blocks, 
   }
 }
 
-Status convert_one(TensorTable& table, const std::string& stem) {
+Status convert_mxfp4_weight(TensorTable& table, const std::string& stem) {
   const StoredTensor* codes = table.find(stem + "_blocks");
   const std::vector<uint64_t>& shape = codes->shape;
   if (codes->type != TensorType::u8 || shape.size() < 3 || shape.back() != code_bytes ||
@@ -49,7 +49,7 @@ Status convert_one(TensorTable& table, const std::string& stem) {
 
 Status convert_mxfp4(TensorTable& table) {
   for (const std::string& stem : stems_of(table, "_blocks")) {
-    TROUPE_TRY(convert_one(table, stem));
+    TROUPE_TRY(convert_mxfp4_weight(table, stem));
   }
   return {};
 }

@@ -101,6 +101,11 @@ double power(double x, double y) {
   return exponential(multiply(natural_log(x), {y, 0.0}));
 }
 
+double logarithm(double x) {
+  const Pair log = natural_log(x);
+  return log.high + log.low;
+}
+
 std::vector<double> rope_inverse_frequencies(double base, uint32_t dim) {
   std::vector<double> frequencies;
   frequencies.reserve(dim / 2);

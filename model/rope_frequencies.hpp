@@ -11,6 +11,9 @@ namespace troupe::model {
 /// infinity where it leaves the range of normal doubles.
 double power(double x, double y);
 
+/// Natural logarithm of a normal positive number, rounded from about 100 bits.
+double logarithm(double x);
+
 /// [dim / 2]: base^(-2i / dim). `dim` is even, `base` >= 1.
 std::vector<double> rope_inverse_frequencies(double base, uint32_t dim);
 

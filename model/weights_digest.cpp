@@ -28,4 +28,31 @@ Digest weights_digest(const GgufFile& file) {
   return hash.finish();
 }
 
+Digest weights_digest(const TensorTable& table) {
+  Sha256 hash;
+  hash.update(std::string_view("troupe weights 2"));
+  hash.update_u64(table.all().size());
+  for (const auto& [name, tensor] : table.all()) {
+    hash.update_u64(name.size());
+    hash.update(name);
+    hash.update_u64(static_cast<uint64_t>(tensor.type));
+    hash.update_u64(tensor.shape.size());
+    for (const uint64_t dim : tensor.shape) hash.update_u64(dim);
+    if (tensor.read_row == nullptr) {
+      hash.update_u64(tensor.data.size());
+      hash.update(tensor.data);
+      continue;
+    }
+    uint64_t rows = 1;
+    for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) rows *= tensor.shape[i];
+    const TensorTypeInfo& type = info(tensor.type);
+    std::vector<std::byte> row(tensor.shape.back() / type.block_size * type.block_bytes);
+    for (uint64_t i = 0; i < rows; ++i) {
+      (*tensor.read_row)(static_cast<uint32_t>(i), row.data());
+      hash.update(row);
+    }
+  }
+  return hash.finish();
+}
+
 }  // namespace troupe::model

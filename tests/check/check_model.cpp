@@ -8,20 +8,21 @@
 
 int main(int argc, char** argv) {
   using namespace troupe::check;
-  constexpr std::string_view kinds[] = {"gguf", "dequant"};
+  constexpr std::string_view kinds[] = {"models", "gguf", "dequant"};
   const auto arguments = read_arguments({argv, static_cast<size_t>(argc)}, kinds);
   if (!arguments) {
-    std::cerr << "usage: check_model gguf|dequant PATH [--json] [--compute exact|fast]"
+    std::cerr << "usage: check_model models|gguf|dequant PATH [--json] [--compute exact|fast]"
               << std::endl;
     return 2;
   }
   Report report;
   report.kind = arguments->kind;
   try {
+    const bool exact = arguments->compute == "exact";
     const troupe::Status status =
-        arguments->kind == "gguf"
-            ? check_gguf(arguments->path, arguments->compute == "exact", report)
-            : check_dequant(arguments->path, report);
+        arguments->kind == "models" ? check_models(arguments->path, exact, report)
+        : arguments->kind == "gguf" ? check_gguf(arguments->path, exact, report)
+                                    : check_dequant(arguments->path, report);
     return finish(status, report, arguments->json);
   } catch (const std::exception& failure) {
     std::cerr << "check: the cases have another form: " << failure.what() << std::endl;

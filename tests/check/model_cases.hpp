@@ -8,6 +8,10 @@
 
 namespace troupe::check {
 
+/// `path`: a folder of checkpoints (config.json in either spelling, weights, reference.json), or
+/// one of them. Errors: not_found, when there is no case.
+Status check_models(const std::string& path, bool exact, Report& report);
+
 /// `path`: a folder of NAME.gguf with NAME.reference.json beside them, or one such file.
 /// Errors: not_found, when there is no case.
 Status check_gguf(const std::string& path, bool exact, Report& report);

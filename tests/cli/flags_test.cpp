@@ -128,7 +128,8 @@ TEST_CASE("the sentences") {
   CHECK(text_of({"serve", "m.gguf", "--kv-memory", "1.5GB"}) == "taken");
   CHECK(text_of({"serve", "m.gguf", "--compute", "exat"}) ==
         "--compute is \"exat\" (expected fast or exact, did you mean \"exact\"?)");
-  CHECK(text_of({"serve"}) == "troupe serve needs model (expected a GGUF file)");
+  CHECK(text_of({"serve"}) ==
+        "troupe serve needs model (expected a GGUF file or a checkpoint's folder)");
   CHECK(text_of({"generate", "Hello", "there"}) ==
         "troupe generate does not expect \"there\" (a text of several words needs quotes around "
         "it)");

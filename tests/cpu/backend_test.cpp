@@ -185,7 +185,7 @@ TEST_CASE("NaN in the cache fails its own request alone") {
 
 TEST_CASE("a model whose shapes contradict its configuration is refused") {
   auto broken = std::make_shared<model::Model>(*testing::make_tiny_llama({}));
-  broken->weights.layers[1].gate.rows -= 1;
+  broken->weights.layers[1].ffn.gate.rows -= 1;
   auto backend = make_cpu_backend(broken, {});
   REQUIRE(!backend.ok());
   CHECK(backend.error().code == Code::corrupt);

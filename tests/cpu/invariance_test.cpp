@@ -2,12 +2,8 @@
 // have the same bits whatever the chunks, the company, the threads and the instruction set.
 #include <doctest/doctest.h>
 
-#include <string>
-#include <vector>
-
 #include "cpu/cpu_backend.hpp"
-#include "cpu/kernel_table.hpp"
-#include "tests/support/cpu_sequence.hpp"
+#include "tests/support/all_ways.hpp"
 #include "tests/support/isas.hpp"
 #include "tests/support/tiny_llama.hpp"
 
@@ -16,140 +12,8 @@ using namespace troupe::cpu;
 
 namespace {
 
-constexpr uint32_t prompt_tokens = 150;
-constexpr uint32_t output_tokens = 5;
-constexpr uint32_t pages_each = 3;
-
-struct Setup {
-  CpuOptions options;
-  size_t chunk = prompt_tokens;
-  uint32_t companions = 0;  ///< other sequences in every step
-  float temperature = 1.0f;
-};
-
-struct Outcome {
-  std::vector<int32_t> tokens;
-  std::vector<float> numbers;  ///< log-probabilities of the draws, then scores of the prompt
-
-  bool operator==(const Outcome& other) const {
-    return tokens == other.tokens && testing::first_difference(numbers, other.numbers) == -1;
-  }
-};
-
-class Run {
- public:
-  Run(std::shared_ptr<const model::Model> model, const Setup& setup) : setup_(setup) {
-    auto made = make_cpu_backend(std::move(model), setup.options);
-    if (!made.ok()) FAIL(made.error().message());
-    backend_ = std::move(*made);
-    testing::attach_poisoned_pool(*backend_, 64 * pages_each * (setup.companions + 1));
-    sampling_.temperature = setup.temperature;
-    sampling_.seed = 42;
-  }
-
-  Outcome operator()() {
-    const uint32_t vocab = backend_->capabilities().vocab_size;
-    history_.tokens = testing::random_tokens(prompt_tokens, vocab, 5);
-    history_.num_prompt_tokens = prompt_tokens;
-    // The pages of the sequence under test lie behind those of its company, in descending order.
-    auto pages = testing::pages_from(pages_each * setup_.companions, pages_each);
-    std::reverse(pages.begin(), pages.end());
-    for (size_t begin = 0; begin < prompt_tokens; begin += setup_.chunk) {
-      const size_t end = std::min<size_t>(begin + setup_.chunk, prompt_tokens);
-      engine::Span span = testing::make_span(history_.tokens, begin, end, pages);
-      for (size_t i = begin; i < end; ++i) {
-        span.score_targets.push_back(i + 1 < prompt_tokens ? history_.tokens[i + 1] : -1);
-      }
-      step(std::move(span), end == prompt_tokens);
-    }
-    while (history_.num_output_tokens() < output_tokens) {
-      const size_t last = history_.tokens.size() - 1;
-      step(testing::make_span(history_.tokens, last, last + 1, pages), true);
-    }
-    outcome_.tokens = history_.tokens;
-    outcome_.numbers.insert(outcome_.numbers.end(), scores_.begin(), scores_.end());
-    return outcome_;
-  }
-
- private:
-  void step(engine::Span span, bool draws) {
-    if (draws) {
-      span.num_draws = 1;
-      span.sampling = &sampling_;
-      span.history = &history_;
-    }
-    std::vector<engine::Span> spans;
-    for (uint32_t i = 0; i < setup_.companions; ++i) spans.push_back(companion(i));
-    // In the middle of its company.
-    const size_t at = spans.size() / 2;
-    spans.insert(spans.begin() + static_cast<std::ptrdiff_t>(at), std::move(span));
-    const auto result = testing::run_step(*backend_, std::move(spans))[at];
-    for (const float score : result.scores) scores_.push_back(score);
-    for (const engine::Draw& draw : result.draws) {
-      history_.tokens.push_back(draw.token);
-      outcome_.numbers.push_back(draw.logprob);
-    }
-    ++steps_;
-  }
-
-  /// Another sequence: computed from its start in each step, some longer, some a single token.
-  engine::Span companion(uint32_t i) {
-    const uint32_t length = 1 + (i * 37 + steps_ * 11) % (64 * pages_each - 1);
-    const auto tokens =
-        testing::random_tokens(length, backend_->capabilities().vocab_size, 100 + i);
-    engine::Span span =
-        testing::make_span(tokens, 0, length, testing::pages_from(i * pages_each, pages_each));
-    span.num_draws = 1;
-    span.sampling = &sampling_;
-    return span;
-  }
-
-  Setup setup_;
-  std::unique_ptr<engine::Backend> backend_;
-  engine::SamplingParams sampling_;
-  engine::TokenHistory history_;
-  std::vector<float> scores_;
-  Outcome outcome_;
-  uint32_t steps_ = 0;
-};
-
 void check_all_ways(const testing::TinyLlamaShape& shape, const CpuOptions& options) {
-  const auto model = testing::make_tiny_llama(shape);
-  for (const float temperature : {0.0f, 1.0f}) {
-    Setup plain;
-    plain.options = options;
-    plain.options.threads = 1;
-    plain.temperature = temperature;
-    const Outcome want = Run(model, plain)();
-    REQUIRE(want.tokens.size() == prompt_tokens + output_tokens);
-    REQUIRE(want.numbers.size() == prompt_tokens + output_tokens);
-    CAPTURE(temperature);
-    for (const size_t chunk : {size_t{1}, size_t{16}, size_t{64}}) {
-      Setup setup = plain;
-      setup.chunk = chunk;
-      CAPTURE(chunk);
-      CHECK(Run(model, setup)() == want);
-    }
-    for (const int threads : {2, 3}) {
-      Setup setup = plain;
-      setup.options.threads = threads;
-      setup.chunk = 50;
-      CAPTURE(threads);
-      CHECK(Run(model, setup)() == want);
-    }
-    Setup company = plain;
-    company.companions = 8;
-    company.chunk = 40;
-    company.options.threads = 2;
-    CHECK(Run(model, company)() == want);
-    for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
-      if (!cpu_has(isa)) continue;
-      Setup setup = plain;
-      setup.options.isa = isa;
-      CAPTURE(std::string(name(isa)));
-      CHECK(Run(model, setup)() == want);
-    }
-  }
+  testing::ways::check_all_ways(testing::make_tiny_llama(shape), options);
 }
 
 }  // namespace

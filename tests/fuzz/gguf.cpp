@@ -31,8 +31,8 @@ void read_all(const model::Model& m) {
   read_rows(m.weights.output);
   for (const model::LayerWeights& l : m.weights.layers) {
     for (const model::Tensor* tensor :
-         {&l.attention_norm, &l.query, &l.key, &l.value, &l.attention_output, &l.ffn_norm, &l.gate,
-          &l.up, &l.down}) {
+         {&l.attention_norm, &l.query, &l.key, &l.value, &l.attention_output, &l.ffn_norm,
+          &l.ffn.gate, &l.ffn.up, &l.ffn.down}) {
       read_rows(*tensor);
     }
   }

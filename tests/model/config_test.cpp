@@ -152,12 +152,12 @@ TEST_CASE("numbers that are not sane") {
 }
 
 TEST_CASE("other models are refused with what is supported") {
-  refused_after([](GgufWriter& w) { set_string(w, "general.architecture", "qwen3"); },
-                Code::unsupported, "architecture is \"qwen3\"", "supported: llama");
-  refused_after([](GgufWriter& w) { w.add_u32("llama.expert_count", 8); }, Code::unsupported,
-                "8 experts", "dense");
+  refused_after([](GgufWriter& w) { set_string(w, "general.architecture", "bloom"); },
+                Code::unsupported, "architecture is \"bloom\"", "gemma2, gemma3, glm4");
+  refused_after([](GgufWriter& w) { w.add_u32("llama.expert_count", 8); }, Code::corrupt,
+                "llama.expert_used_count is missing", "every file");
   refused_after([](GgufWriter& w) { w.add_u32("split.count", 2); }, Code::unsupported, "2 parts",
-                "join");
+                "path");
   refused_after([](GgufWriter& w) { w.add_bool("llama.attention.causal", false); },
                 Code::unsupported, "attends to later tokens", "causal");
   refused_after(
@@ -174,8 +174,8 @@ TEST_CASE("linear rope scaling divides the frequencies") {
   w.add_f32("llama.rope.scaling.factor", 4.0f);
   CHECK(config_of(w).rope.inverse_frequency[4] == 0.0025);
 
-  refused_after([](GgufWriter& x) { x.add_string("llama.rope.scaling.type", "yarn"); },
-                Code::unsupported, "scaling type is \"yarn\"", "supported: none, linear");
+  refused_after([](GgufWriter& x) { x.add_string("llama.rope.scaling.type", "ntk"); },
+                Code::unsupported, "scaling type is \"ntk\"", "supported: none, linear");
   refused_after([](GgufWriter& x) { x.add_f32("llama.rope.scaling.factor", -1.0f); }, Code::corrupt,
                 "scaling factor is -1", "positive");
 }

@@ -58,9 +58,9 @@ class TinyLlamaMaker {
       layer.value = matrix(s.matrices, kv, s.hidden_size, 2.0f);
       layer.attention_output = matrix(s.matrices, s.hidden_size, query, 2.0f);
       layer.ffn_norm = matrix(model::TensorType::f32, 1, s.hidden_size, 4.0f);
-      layer.gate = matrix(s.matrices, s.ffn_size, s.hidden_size, 2.0f);
-      layer.up = matrix(s.matrices, s.ffn_size, s.hidden_size, 2.0f);
-      layer.down = matrix(s.matrices, s.hidden_size, s.ffn_size, 2.0f);
+      layer.ffn.gate = matrix(s.matrices, s.ffn_size, s.hidden_size, 2.0f);
+      layer.ffn.up = matrix(s.matrices, s.ffn_size, s.hidden_size, 2.0f);
+      layer.ffn.down = matrix(s.matrices, s.hidden_size, s.ffn_size, 2.0f);
       w.layers.push_back(layer);
     }
     made->mapping = std::move(storage_);

@@ -1,0 +1,174 @@
+// Attention with heads of Q, K and V, and what all kinds of attention share.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "cpu/forward.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+void add_bias(const Vector& bias, float* row) {
+  for (size_t i = 0; i < bias.size(); ++i) row[i] += bias[i];
+}
+
+}  // namespace
+
+void Forward::attention_part(const Batch& batch, uint32_t layer) {
+  const PackedLayer& weights = model_.layers[layer];
+  if (config_.latent.kv_rank != 0) {
+    latent_part(batch, layer);
+    add_to_residual({expanded_.data(), tokens_, weights.attention_output.cols()},
+                    weights.attention_output, weights.attention_output_bias,
+                    weights.attention_post_norm);
+    return;
+  }
+  const MatmulJob projections[] = {
+      {&weights.query, query_.data(), weights.query.rows(), tokens_, 0, false},
+      {&weights.key, key_.data(), weights.key.rows(), tokens_, 0, false},
+      {&weights.value, value_.data(), weights.value.rows(), tokens_, 0, false}};
+  compute_.run(normed(), projections);
+  rotate_and_store(batch, layer);
+  attend(layer);
+  add_to_residual({attended_.data(), tokens_, weights.attention_output.cols()},
+                  weights.attention_output, weights.attention_output_bias,
+                  weights.attention_post_norm);
+}
+
+void Forward::norm_heads(const Vector& weight, uint32_t heads, float* row) const {
+  if (weight.empty()) return;
+  const auto size = static_cast<uint32_t>(weight.size());
+  for (uint32_t at = 0; at < heads * config_.head_dim; at += size) {
+    kernels_.rmsnorm(row + at, weight.data(), config_.norm_epsilon, size, row + at);
+  }
+}
+
+void Forward::rotate_and_store(const Batch& batch, uint32_t layer) {
+  const PackedLayer& weights = model_.layers[layer];
+  const model::LayerConfig kind = config_.layer(layer);
+  const model::RopeConfig& rope = kind.local_rope ? config_.local_rope : config_.rope;
+  const Angles& angles = kind.local_rope ? local_angles_ : angles_;
+  const uint32_t dim = config_.head_dim, half = rope.dim / 2;
+  const bool neighbours = rope.pairing == model::RopePairing::norm;
+  const uint32_t heads = config_.num_heads, kv_heads = config_.num_kv_heads;
+  for (const BatchSpan& span : batch.spans) {
+    compute_.each_token(span.num_tokens, [&](uint32_t i) {
+      const size_t t = span.first_token + i;
+      const uint32_t position = span.first_position + i;
+      const float* cosine = &angles.cosine[t * half];
+      const float* sine = &angles.sine[t * half];
+      float* query = &query_[t * heads * dim];
+      add_bias(weights.query_bias, query);
+      norm_heads(weights.query_norm, heads, query);
+      for (uint32_t h = 0; h < heads && kind.rotates; ++h) {
+        kernels_.rope(query + size_t{h} * dim, cosine, sine, 2 * half, neighbours);
+      }
+      if (!span.write_kv) return;
+      float* keys = &key_[t * kv_heads * dim];
+      float* values = &value_[t * kv_heads * dim];
+      add_bias(weights.key_bias, keys);
+      add_bias(weights.value_bias, values);
+      norm_heads(weights.key_norm, kv_heads, keys);
+      const uint32_t tokens_per_block = layout_.tokens_per_block;
+      WriteKvArgs args;
+      args.block =
+          pool_memory_ + span.block_table[position / tokens_per_block] * layout_.block_bytes();
+      args.half = layout_.type == kv::KvType::f16;
+      args.slot = position % tokens_per_block;
+      args.head_dim = dim;
+      for (uint32_t h = 0; h < kv_heads; ++h) {
+        float* key = keys + size_t{h} * dim;
+        if (kind.rotates) kernels_.rope(key, cosine, sine, 2 * half, neighbours);
+        args.k_index = layout_.k_index(layer, h);
+        args.v_index = layout_.v_index(layer, h);
+        args.key = key;
+        args.value = values + size_t{h} * dim;
+        kernels_.write_kv(args);
+      }
+    });
+  }
+}
+
+bool Forward::is_plain(uint32_t layer) const {
+  const model::LayerConfig kind = config_.layer(layer);
+  return kind.window == 0 && kind.selection == model::Selection::none &&
+         config_.attention_cap == 0.0f && model_.layers[layer].sinks.empty() &&
+         config_.latent.kv_rank == 0;
+}
+
+float Forward::attention_scale() const {
+  if (config_.attention_scale != 0.0f) return config_.attention_scale;
+  return 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+}
+
+void Forward::attend(uint32_t layer) {
+  const bool plain = is_plain(layer);
+  std::atomic<size_t> next{0};
+  compute_.in_parts([&](int part, int /*parts*/) {
+    float* scratch = attention_scratch_[static_cast<size_t>(part)].data();
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < attention_items_.size();) {
+      if (plain) {
+        attend_plain(attention_items_[i], layer, scratch);
+      } else {
+        attend_general(attention_items_[i], layer, scratch);
+      }
+    }
+  });
+}
+
+void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scratch) {
+  AttentionArgs args;
+  args.pool = pool_memory_;
+  args.block_bytes = layout_.block_bytes();
+  args.block_table = item.span.block_table;
+  args.k_index = layout_.k_index(layer, item.kv_head);
+  args.v_index = layout_.v_index(layer, item.kv_head);
+  args.half = layout_.type == kv::KvType::f16;
+  args.head_dim = config_.head_dim;
+  args.group = item.num_queries;
+  args.first_position = item.span.first_position;
+  args.num_tokens = item.span.num_tokens;
+  args.scale = attention_scale();
+  args.stride = size_t{config_.num_heads} * config_.head_dim;
+  const size_t head = size_t{item.kv_head} * config_.group_size() + item.first_query;
+  const size_t at = item.span.first_token * args.stride + head * config_.head_dim;
+  args.query = &query_[at];
+  args.out = &attended_[at];
+  args.scratch = scratch;
+  kernels_.attention(args);
+}
+
+void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* scratch) {
+  const model::LayerConfig kind = config_.layer(layer);
+  const Vector& sinks = model_.layers[layer].sinks;
+  GeneralAttentionArgs args;
+  args.pool = pool_memory_;
+  args.block_bytes = layout_.block_bytes();
+  args.block_table = item.span.block_table;
+  args.k_index = layout_.k_index(layer, item.kv_head);
+  args.v_index = layout_.value_in_key ? 0 : layout_.v_index(layer, item.kv_head);
+  args.half = layout_.type == kv::KvType::f16;
+  args.value_in_key = layout_.value_in_key;
+  args.key_dim = config_.head_dim;
+  args.value_dim = config_.stored_value_dim();
+  args.group = item.num_queries;
+  args.first_position = item.span.first_position;
+  args.num_tokens = item.span.num_tokens;
+  args.scale = attention_scale();
+  args.cap = config_.attention_cap;
+  args.window = kind.window;
+  const size_t head = size_t{item.kv_head} * config_.group_size() + item.first_query;
+  if (!sinks.empty()) args.sinks = &sinks[head];
+  if (kind.selection != model::Selection::none) {
+    args.selected = &selected_[item.span.first_token * selected_stride_];
+    args.selected_stride = selected_stride_;
+  }
+  args.query_stride = size_t{config_.num_heads} * args.key_dim;
+  args.out_stride = size_t{config_.num_heads} * args.value_dim;
+  args.query = &query_[item.span.first_token * args.query_stride + head * args.key_dim];
+  args.out = &attended_[item.span.first_token * args.out_stride + head * args.value_dim];
+  args.scratch = scratch;
+  kernels_.general_attention(args);
+}
+
+}  // namespace troupe::cpu

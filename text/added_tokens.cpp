@@ -16,11 +16,15 @@ size_t character_before(std::string_view text, size_t at) {
   return at;
 }
 
+/// \w of Rust's patterns: letters, marks, decimal digits, letter numbers, connectors, joiners, and
+/// the symbols that are letters in circles and squares.
 bool is_word_character(std::string_view text, size_t at) {
-  const DecodedChar c = decode_valid(reinterpret_cast<const uint8_t*>(text.data() + at));
-  const uint8_t bits = ClassTable::get().of(c.code_point);
-  return (bits & (char_class::letter | char_class::mark | char_class::number)) != 0 ||
-         category(c.code_point) == Category::Pc;
+  const uint32_t c = decode_valid(reinterpret_cast<const uint8_t*>(text.data() + at)).code_point;
+  const Category k = category(c);
+  const bool enclosed = (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||
+                        (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
+  return is_letter(k) || is_mark(k) || k == Category::Nd || k == Category::Nl ||
+         k == Category::Pc || c == 0x200c || c == 0x200d || enclosed;
 }
 
 bool stands_alone(std::string_view text, size_t begin, size_t end) {

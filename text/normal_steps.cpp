@@ -55,11 +55,13 @@ std::string lowercase(std::string_view text) {
   return out;
 }
 
-std::string without_accents(std::string_view text) {
+std::string without_accents(std::string_view text, bool spacing_too) {
   std::string out;
   out.reserve(text.size());
   each_character(text, [&](uint32_t c, std::string_view character) {
-    if (c < 0x80 || category(c) != Category::Mn) out += character;
+    const Category k = c < 0x80 ? Category::Cc : category(c);
+    const bool gone = spacing_too ? is_mark(k) : k == Category::Mn;
+    if (!gone) out += character;
   });
   return out;
 }
@@ -96,7 +98,8 @@ std::string bert_normal(const NormalStep& step, std::string_view text) {
     out += character;
   });
   if (step.strip_accents) {
-    out = without_accents(is_normal(out, NormalForm::nfd) ? out : normalize(out, NormalForm::nfd));
+    out = without_accents(is_normal(out, NormalForm::nfd) ? out : normalize(out, NormalForm::nfd),
+                          false);
   }
   return step.lowercase ? lowercase(out) : out;
 }

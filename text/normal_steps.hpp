@@ -12,8 +12,8 @@ namespace troupe::text {
 
 /// Full lower case, character by character (no final sigma), as Rust's char::to_lowercase.
 std::string lowercase(std::string_view text);
-/// Without combining marks (Mn).
-std::string without_accents(std::string_view text);
+/// Without combining marks: Mn, with `spacing_too` also Mc and Me.
+std::string without_accents(std::string_view text, bool spacing_too);
 /// Without white space at the ends.
 std::string stripped(std::string_view text, bool left, bool right);
 /// BERT's: `clean_text`, `isolate_han`, `strip_accents`, `lowercase` of the step, in this order.

@@ -109,7 +109,7 @@ Status Normalizer::apply(const Step& step, std::string& text, RegexScratch& scra
       text = lowercase(text);
       return {};
     case NormalKind::strip_accents:
-      text = without_accents(text);
+      text = without_accents(text, true);
       return {};
     case NormalKind::strip:
       text = stripped(text, step.spec.left, step.spec.right);

@@ -18,7 +18,10 @@ constexpr std::string_view not_spaces =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff})"
     R"(\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{d7ff})"
     R"(\x{e000}-\x{10ffff})";
-constexpr std::string_view words = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
+/// Letters in circles and squares are letters to \w.
+constexpr std::string_view words =
+    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169})"
+    R"(\x{1f170}-\x{1f189})";
 constexpr std::string_view not_words = R"(\p{P}\p{S}\p{Z}\p{C}\p{No})";
 constexpr std::string_view hex_digits = "0-9A-Fa-f";
 

@@ -38,7 +38,13 @@ std::string Tokenizer::first_text(int32_t id) const {
   // To sentencepiece a byte is never the mark of a word's beginning.
   const bool byte = types_[static_cast<size_t>(id)] == TokenType::byte;
   if (byte && !decode_.whole_byte_runs) return token;
-  if (decode_.drop_first_spaces) std::erase(token, ' ');
+  if (decode_.drop_first_spaces && !decode_.space.empty() && !byte) {
+    // Only what stands for a space is dropped, not a space itself.
+    token = spellings_.at(id);
+    for (size_t at = 0; (at = token.find(decode_.space, at)) != std::string::npos;) {
+      token.erase(at, decode_.space.size());
+    }
+  }
   const bool unknown = types_[static_cast<size_t>(id)] == TokenType::unknown;
   if (unknown && !decode_.unknown_text.empty()) return token;
   if (decode_.drop_first_space && token.starts_with(' ')) token.erase(0, 1);
@@ -58,7 +64,10 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_sp
     bytes.append(first ? first_text(ids[i]) : std::string(bytes_.at(ids[i])));
     first = decode_.drop_until_text && bytes.empty();
   }
-  if (!decode_.word_suffix.empty() && bytes.ends_with(' ')) bytes.pop_back();
+  // The suffix of the last token is no space.
+  const bool ends_word = !ids.empty() && !decode_.word_suffix.empty() &&
+                         spellings_.at(ids.back()).ends_with(decode_.word_suffix);
+  if (ends_word && bytes.ends_with(' ')) bytes.pop_back();
   return bytes;
 }
 

@@ -41,6 +41,7 @@ Status read_added(const Node& tokens, TokenizerSpec& spec) {
       spec.types.resize(place + 1, TokenType::unused);
     }
     const bool special = flag_of(token, "special", false);
+    const bool outside = spec.types[place] == TokenType::unused;
     spec.tokens[place] = content;
     spec.types[place] = !special                ? TokenType::user_defined
                         : id == spec.unknown_id ? TokenType::unknown
@@ -51,6 +52,7 @@ Status read_added(const Node& tokens, TokenizerSpec& spec) {
     flags.lstrip = flag_of(token, "lstrip", false);
     flags.rstrip = flag_of(token, "rstrip", false);
     flags.normalized = flag_of(token, "normalized", !special);
+    flags.outside = outside;
     spec.added.push_back(flags);
   }
   return {};

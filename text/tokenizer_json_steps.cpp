@@ -117,7 +117,8 @@ Status read_pre_step(const Node& node, const std::string& kind, PreStep& step) {
   } else if (kind == "BertPreTokenizer") {
     step.kind = PreKind::bert;
   } else if (kind == "Whitespace") {
-    step.pattern = R"(\w+|[^\w\s]+)";
+    // Here \w is Rust's: the joiners are part of words.
+    step.pattern = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
     step.behavior = SplitBehavior::removed;
     step.invert = true;
   } else if (kind == "CharDelimiterSplit") {

@@ -46,6 +46,7 @@ struct AddedToken {
   bool lstrip = false;       ///< takes the white space before it
   bool rstrip = false;       ///< takes the white space after it
   bool normalized = false;   ///< is looked for after normalisation
+  bool outside = false;      ///< the model does not know it: no word becomes it
   bool operator==(const AddedToken&) const = default;
 };
 

@@ -7,9 +7,13 @@ namespace troupe::text {
 WordPieceModel::WordPieceModel(const TokenizerSpec& spec)
     : characters_max_(spec.word_characters_max), unknown_id_(spec.unknown_id) {
   const std::string& prefix = spec.continuing_prefix;
+  std::vector<bool> outside(spec.tokens.size());
+  for (const AddedToken& added : spec.added) {
+    if (added.outside) outside[static_cast<size_t>(added.id)] = true;
+  }
   for (size_t i = 0; i < spec.tokens.size(); ++i) {
     const std::string_view token = spec.tokens[i];
-    if (token.empty() || first_invalid_utf8(token)) continue;
+    if (outside[i] || token.empty() || first_invalid_utf8(token)) continue;
     heads_.add(token, static_cast<int32_t>(i));
     if (token.size() > prefix.size() && token.starts_with(prefix)) {
       tails_.add(token.substr(prefix.size()), static_cast<int32_t>(i));

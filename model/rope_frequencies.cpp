@@ -109,8 +109,10 @@ double logarithm(double x) {
 std::vector<double> rope_inverse_frequencies(double base, uint32_t dim) {
   std::vector<double> frequencies;
   frequencies.reserve(dim / 2);
+  const Pair log_base = natural_log(base);
   for (uint32_t i = 0; i < dim; i += 2) {
-    frequencies.push_back(power(base, -static_cast<double>(i) / static_cast<double>(dim)));
+    const double exponent = -static_cast<double>(i) / static_cast<double>(dim);
+    frequencies.push_back(exponential(multiply(log_base, {exponent, 0.0})));
   }
   return frequencies;
 }

@@ -21,6 +21,7 @@ void add_node(CLI::App& app, Chosen& run);
 void add_tokenize(CLI::App& app, Chosen& run);
 void add_detokenize(CLI::App& app, Chosen& run);
 void add_render(CLI::App& app, Chosen& run);
+void add_inspect(CLI::App& app, Chosen& run);
 void add_certs(CLI::App& app, Chosen& run);
 void add_diff_steps(CLI::App& app, Chosen& run);
 

@@ -44,6 +44,7 @@ void add_commands(CLI::App& app, Chosen& run) {
   add_chat(app, run);
   add_serve(app, run);
   add_node(app, run);
+  add_inspect(app, run);
   add_certs(app, run);
   add_tokenize(app, run);
   add_detokenize(app, run);

@@ -9,6 +9,7 @@
 #include "base/thread_pool.hpp"
 #include "cpu/draw_rows.hpp"
 #include "cpu/forward.hpp"
+#include "cpu/memory_needs.hpp"
 #include "cpu/packed_model.hpp"
 #include "cpu/plan_check.hpp"
 #include "model/rope.hpp"
@@ -119,7 +120,9 @@ class CpuBackend final : public engine::Backend {
   std::deque<StepResult> finished_;
 };
 
-kv::KvLayout layout_of(const model::ModelConfig& config, kv::KvType type) {
+}  // namespace
+
+kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvType type) {
   kv::KvLayout layout;
   layout.num_layers = config.num_layers;
   layout.num_kv_heads = config.num_kv_heads;
@@ -133,8 +136,6 @@ kv::KvLayout layout_of(const model::ModelConfig& config, kv::KvType type) {
   }
   return layout;
 }
-
-}  // namespace
 
 model::ModelConfig served_config(const model::ModelConfig& config, uint32_t context_max) {
   model::ModelConfig served = config;
@@ -153,7 +154,7 @@ Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const 
   }
   model::ModelConfig config = served_config(model->config, options.context_max);
   const bool exact = options.mode == ComputeMode::exact;
-  const kv::KvLayout layout = layout_of(config, exact ? kv::KvType::f32 : options.kv_type);
+  const kv::KvLayout layout = kv_layout_of(config, exact ? kv::KvType::f32 : options.kv_type);
 
   engine::Capabilities capabilities;
   capabilities.name = concat("cpu/", name(options.isa));

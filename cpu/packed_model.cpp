@@ -1,6 +1,8 @@
 #include "cpu/packed_model.hpp"
 
 #include "base/concat.hpp"
+#include "cpu/memory_needs.hpp"
+#include "cpu/packing_report.hpp"
 #include "model/tensor_views.hpp"
 
 namespace troupe::cpu {
@@ -49,11 +51,13 @@ struct Packer {
   ComputeMode mode;
   WeightArena& arena;
   ThreadPool& pool;
+  PackingReport& report;
 
   Status matrix(const Tensor& tensor, const char* role, uint32_t rows, uint32_t cols,
                 uint32_t unit_cols, PackedMatrix& out) {
     TROUPE_TRY(check_shape(tensor, role, rows, cols));
     TROUPE_ASSIGN(out, PackedMatrix::pack(tensor, mode, unit_cols, arena, pool));
+    report.add(tensor, out.bytes());
     return {};
   }
 
@@ -208,8 +212,11 @@ Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, Comput
     return error(Code::corrupt, concat("weights of ", model->weights.layers.size(), " layers"),
                  concat("the configuration has ", config.num_layers));
   }
+  const uint64_t bytes = packed_weight_bytes(*model, mode);
+  TROUPE_TRY(check_weights_fit(bytes));
   PackedModel packed;
-  Packer packer{config, mode, packed.arena, pool};
+  PackingReport report(bytes, mode);
+  Packer packer{config, mode, packed.arena, pool, report};
   packed.layers.resize(config.num_layers);
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     TROUPE_TRY(packer.layer(model->weights.layers[i], config.layer(i), packed.layers[i]));
@@ -220,6 +227,7 @@ Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, Comput
                          packed.output_norm));
   TROUPE_TRY(packer.matrix(model->weights.output, "output", config.vocab_size, config.hidden_size,
                            0, packed.output));
+  report.finish();
   packed.source = std::move(model);
   return packed;
 }

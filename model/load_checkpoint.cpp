@@ -63,7 +63,7 @@ Result<std::shared_ptr<Model>> build(const std::string& folder, const Checkpoint
   TROUPE_ASSIGN(model->weights,
                 read_weights(checkpoint.tensors, safetensors_names(*family), model->config));
   TROUPE_TRY(read_texts(folder, options, checkpoint, *model));
-  model->weights_digest = weights_digest(checkpoint.tensors);
+  if (options.digest) model->weights_digest = weights_digest(checkpoint.tensors);
   model->file_bytes = checkpoint.file_bytes;
   model->mapping = std::make_shared<TensorTable>(std::move(checkpoint.tensors));
   return model;

@@ -12,6 +12,7 @@ namespace troupe::model {
 struct CheckpointOptions {
   std::string config_file = "config.json";
   ReadTokenizer tokenizer;  ///< none: the model has no tokenizer
+  bool digest = true;       ///< false: weights_digest stays zero
 };
 
 /// The end-of-text ids of generation_config.json and config.json become the tokenizer's stop ids.

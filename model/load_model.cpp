@@ -8,6 +8,7 @@
 #include "model/gguf_table.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "model/load_checkpoint.hpp"
+#include "model/model_outline.hpp"
 #include "model/parse_model.hpp"
 #include "model/read_weights.hpp"
 #include "model/weights_digest.hpp"
@@ -26,7 +27,7 @@ Result<std::shared_ptr<Model>> build_model(const GgufFile& file, const TensorTab
   return model;
 }
 
-Result<std::shared_ptr<const Model>> load_gguf(const std::string& path) {
+Result<std::shared_ptr<const Model>> load_gguf(const std::string& path, bool digest) {
   TROUPE_ASSIGN(GgufSet set, open_gguf(path));
   auto built = build_model(set.first, set.tensors);
   if (!built) {
@@ -35,8 +36,10 @@ Result<std::shared_ptr<const Model>> load_gguf(const std::string& path) {
     return failure;
   }
   Model& model = **built;
-  model.weights_digest =
-      set.files.size() == 1 ? weights_digest(set.first) : weights_digest(set.tensors);
+  if (digest) {
+    model.weights_digest =
+        set.files.size() == 1 ? weights_digest(set.first) : weights_digest(set.tensors);
+  }
   model.file_bytes = set.file_bytes;
   model.mapping = std::make_shared<TensorTable>(std::move(set.tensors));
   return std::shared_ptr<const Model>(*built);
@@ -47,6 +50,16 @@ Status refuse_parts(const GgufFile& file) {
   if (parts.value_or(1) <= 1) return {};
   return error(Code::unsupported, concat("the bytes are one of ", *parts, " parts of a model"),
                "give the path of one of its files");
+}
+
+Result<std::shared_ptr<const Model>> load(const std::string& path, const ReadTokenizer& tokenizer,
+                                          bool digest) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return load_gguf(path, digest);
+  CheckpointOptions options;
+  options.tokenizer = tokenizer;
+  options.digest = digest;
+  return load_checkpoint(path, options);
 }
 
 }  // namespace
@@ -63,11 +76,12 @@ Result<std::shared_ptr<const Model>> parse_model(std::span<const std::byte> byte
 
 Result<std::shared_ptr<const Model>> load_model(const std::string& path,
                                                 const ReadTokenizer& tokenizer) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return load_gguf(path);
-  CheckpointOptions options;
-  options.tokenizer = tokenizer;
-  return load_checkpoint(path, options);
+  return load(path, tokenizer, true);
+}
+
+Result<std::shared_ptr<const Model>> outline_model(const std::string& path,
+                                                   const ReadTokenizer& tokenizer) {
+  return load(path, tokenizer, false);
 }
 
 }  // namespace troupe::model

@@ -3,6 +3,7 @@
 #include <exception>
 #include <iostream>
 
+#include "base/log.hpp"
 #include "tests/check/arguments.hpp"
 #include "tests/check/model_cases.hpp"
 
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
               << std::endl;
     return 2;
   }
+  troupe::set_log_level(troupe::LogLevel::warning);
   Report report;
   report.kind = arguments->kind;
   try {

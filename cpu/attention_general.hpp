@@ -211,7 +211,7 @@ void general_attention(const GeneralAttentionArgs& a) {
   const GeneralAttention<Isa> pass(a);
   const uint32_t queries = a.num_tokens * a.group;
   for (uint32_t query = 0; query < queries; ++query) {
-    for (const uint32_t which : {0u, 1u}) {
+    for (uint32_t which = 0; which < 2; ++which) {
       float* state = pass.state(query, which);
       SoftmaxState cleared = pass.read(state);
       Attention<Isa>::clear(pass.dim, cleared);

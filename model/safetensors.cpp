@@ -14,7 +14,7 @@ namespace troupe::model {
 namespace {
 
 constexpr const char* metadata_key = "__metadata__";
-constexpr const char* damaged = "the file is truncated or damaged: fetch it again";
+constexpr const char* damaged_file = "the file is truncated or damaged: fetch it again";
 
 struct DtypeName {
   std::string_view name;
@@ -132,7 +132,7 @@ Result<Placed> read_entry(const std::string& name, const Json& entry) {
                       concat("has ", placed.end - placed.begin, " bytes where its type ",
                              info(placed.tensor.type).name, " and shape ",
                              shape_text(placed.tensor.shape), " need ", bytes),
-                      damaged);
+                      damaged_file);
   }
   return placed;
 }
@@ -167,12 +167,12 @@ Status place(std::vector<Placed>& entries, std::span<const std::byte> data) {
                         concat("begins at byte ", entry.begin, " of the data, ",
                                entry.begin < reached ? "inside another tensor" : "after a gap",
                                " that ends the one before at ", reached),
-                        damaged);
+                        damaged_file);
     }
     if (entry.end > data.size()) {
       return bad_tensor(entry.tensor.name,
                         concat("ends at byte ", entry.end, " of the data, which has ", data.size()),
-                        damaged);
+                        damaged_file);
     }
     reached = entry.end;
     entry.tensor.data = data.subspan(static_cast<size_t>(entry.begin),

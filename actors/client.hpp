@@ -107,6 +107,7 @@ struct WorkerStatus {
   uint32_t waiting = 0, running = 0, blocks_free = 0, blocks_total = 0, blocks_indexed = 0;
   uint32_t sessions = 0;
   uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, drafted = 0, accepted = 0;
+  bool draining = false;  ///< takes nothing new
 };
 
 /// In blocks where nothing else is said.

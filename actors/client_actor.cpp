@@ -45,29 +45,11 @@ const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
 void ClientCore::refresh_members() {
   if (refreshing_) return;
   refreshing_ = true;
-  auto ask = [this](Result<std::pair<v1::NodeInfo, caf::strong_actor_ptr>> resolved) {
-    if (!resolved) {
-      refreshing_ = false;
-      return;
-    }
-    v1::MembersQuery query;
-    query.set_cluster(setup_.caller.cluster);
-    self_
-        ->request(caf::actor_cast<DirectoryActor>(resolved->second),
-                  std::chrono::milliseconds(limits::request_timeout_ms), query)
-        .then(
-            [this](const v1::Members& members) {
-              refreshing_ = false;
-              take_members(members);
-            },
-            [this](const caf::error&) { refreshing_ = false; });
-  };
-  if (setup_.directory_port == 0) {
-    say_hello(self_, setup_.caller.local_node, setup_.caller, "directory", 0, ask);
-  } else {
-    resolve_address(self_, setup_.caller, setup_.directory_host, setup_.directory_port, "directory",
-                    0, ask);
-  }
+  ask_members(self_, setup_.caller, setup_.directory_host, setup_.directory_port,
+              [this](const Result<v1::Members>& members) {
+                refreshing_ = false;
+                if (members) take_members(*members);
+              });
 }
 
 void ClientCore::with_role(const std::string& role, Resolved done) {
@@ -110,7 +92,7 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       request.last_token_us = now_us();
       if (first) {
         request.first_token_us = request.last_token_us;
-        update_booking(request.placement, false);
+        update_booking(request.id, request.generation, false);
       }
       // What prefill held for us was read, or is not wanted any more.
       drop_prefill(request);
@@ -119,7 +101,6 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
     const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty();
     if (news && request.handlers.on_delta) request.handlers.on_delta(accepted.delta);
     if (accepted.closing) {
-      finish_booking(request.placement);
       end(request.id, going_down());
       continue;
     }
@@ -130,14 +111,12 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
         exclude(request);
         retry(request, *accepted.failure);
       } else {
-        finish_booking(request.placement);
         drop_workers(request);
         end(request.id, *accepted.failure);
       }
       continue;
     }
     if (accepted.choice_finished && request.resume.all_finished()) {
-      finish_booking(request.placement);
       drop_prefill(request);
       end(request.id, result_of(request));
     }
@@ -162,10 +141,11 @@ void ClientCore::on_tick() {
   end_late_requests();
 }
 
-void ClientCore::update_booking(const v1::Placement& placement, bool done) {
-  if (!router_ || placement.booking() == 0) return;
+void ClientCore::update_booking(uint64_t request_id, uint64_t number, bool done) {
+  if (!router_) return;
   v1::BookingUpdate update;
-  update.set_booking(placement.booking());
+  update.set_request_id(request_id);
+  update.set_number(number);
   update.set_done(done);
   self_->send(caf::actor_cast<RouterActor>(router_), update);
 }
@@ -201,6 +181,7 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
 void ClientCore::end(uint64_t id, Result<GenerateResult> result) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
+  finish_booking(found->second);
   auto on_end = std::move(found->second.handlers.on_end);
   requests_.erase(found);
   if (on_end) on_end(std::move(result));

@@ -89,11 +89,14 @@ class ClientCore {
   void retry(ClientRequest& request, const Error& why);
   void end(uint64_t id, Result<GenerateResult> result);
   GenerateResult result_of(const ClientRequest& request) const;
-  void update_booking(const v1::Placement& placement, bool done);
+  void update_booking(uint64_t request_id, uint64_t number, bool done);
   /// The directory has not answered for so long that it is not just being started again.
   [[nodiscard]] bool cluster_is_gone() const;
   [[nodiscard]] Error gone() const;
-  void finish_booking(const v1::Placement& placement) { update_booking(placement, true); }
+  /// Nothing is wanted any more of whatever was booked for the request up to now.
+  void finish_booking(const ClientRequest& request) {
+    if (request.prepared) update_booking(request.id, request.generation, true);
+  }
   /// Tells the workers of the request's attempt that nobody waits for them any more.
   void drop_workers(ClientRequest& request);
   void drop_prefill(ClientRequest& request);

@@ -139,6 +139,7 @@ void ClientCore::place(ClientRequest& request) {
   }
   v1::PlaceRequest wire;
   wire.set_request_id(id);
+  wire.set_number(generation);
   wire.set_attempt(request.resume.attempt() + 1);
   const v1::PreparedRequest& prepared = request.resume.prepared();
   wire.set_names(prepared.names().substr(0, 16 * limits::names_max));
@@ -175,7 +176,7 @@ void ClientCore::place(ClientRequest& request) {
 void ClientCore::on_placement(uint64_t id, uint64_t generation, const v1::Placement& placement) {
   ClientRequest* request = find(id, generation);
   if (request == nullptr) {
-    finish_booking(placement);  // cancelled while the router was choosing
+    update_booking(id, generation, true);  // cancelled while the router was choosing
     return;
   }
   if (schemas::failed(placement.failure())) {
@@ -296,7 +297,7 @@ void ClientCore::exclude(ClientRequest& request) {
 }
 
 void ClientCore::retry(ClientRequest& request, const Error& why) {
-  finish_booking(request.placement);
+  finish_booking(request);
   drop_workers(request);
   if (request.attempts >= limits::attempts_max) {
     end(request.id,
@@ -313,7 +314,6 @@ void ClientCore::retry(ClientRequest& request, const Error& why) {
 void ClientCore::cancel(uint64_t id) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
-  finish_booking(found->second.placement);
   drop_workers(found->second);
   end(id, error(Code::cancelled, "the request was cancelled"));
 }

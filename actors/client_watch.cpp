@@ -81,7 +81,6 @@ void ClientCore::end_late_requests() {
   for (const uint64_t id : late) {
     ClientRequest& request = requests_.at(id);
     const uint64_t most_ms = request.resume.prepared().timeout_ms();
-    finish_booking(request.placement);
     drop_workers(request);
     end(id, error(Code::timeout, concat("the request took longer than ", most_ms, " ms"),
                   "limits.request_timeout of the manifest; ask for fewer tokens"));

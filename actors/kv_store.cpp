@@ -141,9 +141,27 @@ void StoreCore::on_down(const caf::down_msg& down) {
   keys_.erase(known);
 }
 
+namespace {
+
+void measure(Metrics& metrics, const v1::StoreReport& report) {
+  metrics.set(v1::METRIC_STORE_BLOCKS, report.blocks());
+  metrics.set(v1::METRIC_STORE_BLOCKS_TOTAL, report.blocks_total());
+  metrics.set(v1::METRIC_STORE_BLOCK_BYTES, report.block_bytes());
+  metrics.set(v1::METRIC_STORE_HITS, report.hits());
+  metrics.set(v1::METRIC_STORE_MISSES, report.misses());
+  metrics.set(v1::METRIC_STORE_STORED, report.stored());
+  metrics.set(v1::METRIC_STORE_EVICTED, report.evicted());
+  metrics.set(v1::METRIC_STORE_REFUSED, report.refused());
+  metrics.set(v1::METRIC_STORE_CORRUPT, report.corrupt());
+  metrics.set(v1::METRIC_TRANSFER_SESSIONS, report.sessions());
+}
+
+}  // namespace
+
 void StoreCore::on_tick() {
   logic_->on_tick(now_us());
   v1::StoreReport report = logic_->report();
+  measure(*setup_.metrics, report);
   report.set_name(routers_->own().name());
   report.set_incarnation(routers_->own().incarnation());
   routers_->tell_all(report);

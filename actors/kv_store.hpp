@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "actors/interfaces.hpp"
+#include "actors/metrics.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/router_links.hpp"
 #include "actors/store_logic.hpp"
@@ -24,6 +25,7 @@ struct StoreSetup {
   std::function<Result<std::string>(size_t block_bytes, uint32_t num_pages)> serve;
   kv::Region region;
   double copy_bytes_per_us = 0;
+  std::shared_ptr<Metrics> metrics;
 };
 
 class StoreCore {

@@ -66,6 +66,9 @@ inline constexpr TimeUs slow_client_us = 60'000'000;
 /// Deltas held for a client are merged up to this size, and sent in messages of at most this size.
 inline constexpr size_t held_delta_bytes = 16 * 1024;
 inline constexpr size_t deltas_bytes = 64 * 1024;
+/// A client of which a worker hears nothing for this long (it pings every renew interval) loses its
+/// requests: it stands still, or forgot them.
+inline constexpr TimeUs client_silence_us = 10'000'000;
 /// A client for which more than this is held loses its requests.
 inline constexpr size_t held_bytes_max = size_t{8} << 20;
 /// TLS handshakes of a control port that are under way; one more connection is turned away.
@@ -85,6 +88,9 @@ inline constexpr TimeUs prompt_wait_us = 5'000'000;
 inline constexpr size_t sessions_max = 4096;
 /// Requests of one worker, choices counted.
 inline constexpr size_t requests_max = 4096;
+/// Requests that ended and that a router remembers, so that questions which come late book nothing;
+/// the oldest is forgotten.
+inline constexpr size_t ended_requests_max = 4096;
 /// Block names of one placement (256 K tokens in blocks of 64).
 inline constexpr size_t names_max = 4096;
 /// Questions in one message to a draft actor; those beyond are not asked.

@@ -97,7 +97,7 @@ Status Node::Impl::start_roles() {
     add_role("front", handle);
     state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
   }
-  if (has("draft")) add_role("draft", system.spawn(draft, options.draft_bytes));
+  if (has("draft")) add_role("draft", system.spawn(draft, options.draft_bytes, metrics));
   if (has("prefill") || has("decode")) TROUPE_TRY(start_worker());
   if (has("kv_store")) TROUPE_TRY(start_store());
   return {};

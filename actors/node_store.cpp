@@ -50,6 +50,7 @@ Status Node::Impl::start_store() {
   };
   setup.region = store_region;
   setup.copy_bytes_per_us = copy_bytes_per_us;
+  setup.metrics = metrics;
   auto handle = runtime->system().spawn(kv_store, std::move(setup));
   add_role("kv_store", handle);
   state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));

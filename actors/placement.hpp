@@ -128,8 +128,8 @@ class Placement {
   void progress(uint64_t booking, uint32_t prefilled, TimeUs now);
   /// The request ended, however it did. Unknown bookings are no error: they may have expired.
   void finish(uint64_t booking);
-  /// Drops bookings that nobody mentioned for too long; returns how many.
-  size_t expire(TimeUs now);
+  /// Drops bookings that nobody mentioned for too long; says which.
+  std::vector<uint64_t> expire(TimeUs now);
 
   /// Where the router takes in the workers' KV events.
   [[nodiscard]] kv::ClusterIndex& index() { return index_; }

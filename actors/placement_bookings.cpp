@@ -109,12 +109,15 @@ void Placement::finish(uint64_t id) {
   bookings_.erase(found);
 }
 
-size_t Placement::expire(TimeUs now) {
-  return std::erase_if(bookings_, [&](const auto& entry) {
+std::vector<uint64_t> Placement::expire(TimeUs now) {
+  std::vector<uint64_t> expired;
+  std::erase_if(bookings_, [&](const auto& entry) {
     if (now - entry.second.mentioned < options_.booking_timeout_us) return false;
     unbook(entry.second);
+    expired.push_back(entry.first);
     return true;
   });
+  return expired;
 }
 
 double Placement::queued_us(const std::string& id) const {

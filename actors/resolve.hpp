@@ -116,12 +116,12 @@ void resolve(Self* self, const Caller& caller, const v1::NodeInfo& node, const s
                   node.incarnation(), std::move(done));
 }
 
-/// Asks the directory who is there.
+/// Asks the directory who is there; port 0: that of the caller's own node.
 template <class Self>
 void ask_members(Self* self, const Caller& caller, const std::string& host, uint16_t port,
                  std::function<void(Result<v1::Members>)> done) {
   const std::string cluster = caller.cluster;
-  resolve_address(self, caller, host, port, "directory", 0, [self, cluster, done](auto resolved) {
+  const Resolved ask = [self, cluster, done](const auto& resolved) {
     if (!resolved) {
       done(resolved.error());
       return;
@@ -135,7 +135,12 @@ void ask_members(Self* self, const Caller& caller, const std::string& host, uint
                 done(error(Code::unavailable,
                            concat("the directory did not answer: ", self->system().render(e))));
               });
-  });
+  };
+  if (port == 0) {
+    say_hello(self, caller.local_node, caller, "directory", 0, ask);
+  } else {
+    resolve_address(self, caller, host, port, "directory", 0, ask);
+  }
 }
 
 }  // namespace troupe::actors

@@ -172,6 +172,10 @@ void measure(RouterState& state) {
   state.metrics->set(v1::METRIC_KNOWN_BLOCKS, state.placement.index().num_blocks());
 }
 
+void expire(RouterState& state) {
+  state.ledger.forget(state.placement.expire(now_us()));
+}
+
 void count_placement(RouterState& state, const v1::PlaceRequest& request,
                      const v1::Placement& placement, TimeUs began_us) {
   measure(state);
@@ -210,10 +214,37 @@ void member_down(RouterState& state, const caf::actor_addr& who) {
 }
 
 void client_down(RouterState& state, const caf::actor_addr& who) {
-  const auto found = state.booked.find(who);
-  if (found == state.booked.end()) return;
-  for (const uint64_t booking : found->second) state.placement.finish(booking);
-  state.booked.erase(found);
+  const auto found = state.clients.find(who);
+  if (found == state.clients.end()) return;
+  for (const uint64_t booking : state.ledger.on_client_gone(found->second)) {
+    state.placement.finish(booking);
+  }
+  state.clients.erase(found);
+}
+
+/// A question that comes twice, or after the end of what it asked for, books nothing.
+v1::Placement place_once(RouterState& state, const v1::PlaceRequest& request, PeerKey client) {
+  if (!state.ledger.is_new(request.request_id(), request.number())) {
+    v1::Placement reply;
+    *reply.mutable_failure() = schemas::to_wire(
+        error(Code::unavailable, "this question was asked, or its request ended, before"));
+    return reply;
+  }
+  v1::Placement placement = place(state, request);
+  if (placement.booking() == 0) return placement;
+  const auto before =
+      state.ledger.book(client, request.request_id(), request.number(), placement.booking());
+  if (before) state.placement.finish(*before);
+  return placement;
+}
+
+void take_update(RouterState& state, const v1::BookingUpdate& update) {
+  if (update.done()) {
+    const auto booking = state.ledger.end(update.request_id(), update.number());
+    if (booking) state.placement.finish(*booking);
+  } else if (const auto booking = state.ledger.find(update.request_id())) {
+    state.placement.progress(*booking, UINT32_MAX, now_us());
+  }
 }
 
 void take_report(RouterState& state, const v1::StoreReport& report) {
@@ -258,6 +289,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
       [state](const v1::KvEvents& events) { return take_events(*state, events); },
       [state](const v1::LoadReport& load) {
         auto heard = take_load(*state, load);
+        expire(*state);
         measure(*state);
         return heard;
       },
@@ -270,30 +302,27 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
       },
       [self, state](const v1::PlaceRequest& request) {
         const TimeUs began_us = now_us();
-        v1::Placement placement = place(*state, request);
-        count_placement(*state, request, placement, began_us);
-        if (const caf::strong_actor_ptr client = self->current_sender();
-            client && placement.booking() != 0) {
-          const auto [booked, is_new] =
-              state->booked.try_emplace(caf::actor_cast<caf::actor_addr>(client));
-          if (is_new) self->monitor(client);
-          booked->second.insert(placement.booking());
+        const caf::strong_actor_ptr sender = self->current_sender();
+        PeerKey client = 0;
+        if (sender) {
+          const auto [known, is_new] = state->clients.try_emplace(
+              caf::actor_cast<caf::actor_addr>(sender), state->last_client + 1);
+          if (is_new) {
+            ++state->last_client;
+            self->monitor(sender);
+          }
+          client = known->second;
         }
+        v1::Placement placement = place_once(*state, request, client);
+        count_placement(*state, request, placement, began_us);
         return placement;
       },
-      [self, state](const v1::BookingUpdate& update) {
-        if (update.done()) {
-          state->placement.finish(update.booking());
-          const auto booked =
-              state->booked.find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
-          if (booked != state->booked.end()) booked->second.erase(update.booking());
-        } else {
-          state->placement.progress(update.booking(), UINT32_MAX, now_us());
-        }
+      [state](const v1::BookingUpdate& update) {
+        take_update(*state, update);
         measure(*state);
       },
       [state](const v1::StatusQuery&) {
-        state->placement.expire(now_us());
+        expire(*state);
         return status_of(*state);
       },
   };

@@ -3,9 +3,9 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
+#include "actors/booking_ledger.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
 #include "actors/peer_parts.hpp"
@@ -32,8 +32,10 @@ struct RouterState {
   std::shared_ptr<Metrics> metrics;
   std::map<std::string, Worker> workers;
   std::map<std::string, Store> stores;
-  /// What each client has booked and not finished: it goes when the client does.
-  std::map<caf::actor_addr, std::set<uint64_t>> booked;
+  /// What clients have booked and not finished: it goes when they do.
+  BookingLedger ledger;
+  std::map<caf::actor_addr, PeerKey> clients;
+  PeerKey last_client = 0;
   PeerParts parts;
 };
 

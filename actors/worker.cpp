@@ -114,7 +114,7 @@ void WorkerCore::attach(uint64_t session, const v1::NodeInfo& source, const v1::
               return;
             }
             sources_[session] = resolved->second;
-            self_->monitor(resolved->second);
+            watch_source(resolved->second);
             self_
                 ->request(caf::actor_cast<BlockSource>(resolved->second),
                           std::chrono::milliseconds(limits::answer_timeout_ms), wire)
@@ -137,11 +137,36 @@ void WorkerCore::connect(uint64_t session, const std::string& address) {
   auto self = caf::actor_cast<WorkerActor>(self_);
   setup_.transport.connect(address, [this, self, session, address](Result<transport::PeerId> peer) {
     auto run = [this, session, address, peer] {
-      if (peer) links_[address] = *peer;
+      if (peer) add_link(session, address, *peer);
       logic_->handovers().on_connected(session, peer, now_us());
     };
     caf::anon_send(self, Closure{std::make_shared<std::function<void()>>(std::move(run))});
   });
+}
+
+void WorkerCore::watch_source(const caf::strong_actor_ptr& source) {
+  // CAF tells of a death once for every time that it was asked to.
+  const auto [known, is_new] = watched_.try_emplace(caf::actor_cast<caf::actor_addr>(source));
+  if (is_new) self_->monitor(source);
+}
+
+void WorkerCore::add_link(uint64_t session, const std::string& address, transport::PeerId peer) {
+  links_[address] = peer;
+  const auto source = sources_.find(session);
+  if (source == sources_.end()) return;
+  watched_[caf::actor_cast<caf::actor_addr>(source->second)].insert(address);
+}
+
+void WorkerCore::drop_links(const caf::actor_addr& source) {
+  const auto known = watched_.find(source);
+  if (known == watched_.end()) return;
+  for (const std::string& address : known->second) {
+    const auto link = links_.find(address);
+    if (link == links_.end()) continue;
+    if (setup_.transport.disconnect) setup_.transport.disconnect(link->second);
+    links_.erase(link);
+  }
+  watched_.erase(known);
 }
 
 PeerKey WorkerCore::key_of(const caf::strong_actor_ptr& peer) {
@@ -188,6 +213,7 @@ void WorkerCore::on_down(const caf::down_msg& down) {
     sources_.erase(session);
     logic_->handovers().on_source_down(session, now_us());
   }
+  drop_links(down.source);
   if (draft_.handle && draft_.handle == down.source) lose_draft();
   const auto known = keys_.find(down.source);
   if (known != keys_.end()) {
@@ -217,6 +243,7 @@ v1::Pong WorkerCore::on_ping(const v1::Ping& ping) {
   pong.set_number(ping.number());
   pong.set_stalled(logic_->is_stalled(now_us()));
   const PeerKey client = key_of(self_->current_sender());
+  logic_->on_client_heard(client, now_us());
   for (const uint64_t id : ping.request_ids()) {
     if (!logic_->has(client, id)) pong.add_unknown_requests(id);
   }

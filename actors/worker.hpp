@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -65,6 +66,10 @@ class WorkerCore {
   void submit(engine::StepPlan plan);
   void attach(uint64_t session, const v1::NodeInfo& source, const v1::Attach& attach);
   void connect(uint64_t session, const std::string& address);
+  void watch_source(const caf::strong_actor_ptr& source);
+  void add_link(uint64_t session, const std::string& address, transport::PeerId peer);
+  /// The source is gone: its restart has another address.
+  void drop_links(const caf::actor_addr& source);
   RouterLinkPorts make_router_ports();
   void move_if_drained();
   std::unique_ptr<DraftLink> make_draft_link();
@@ -85,6 +90,8 @@ class WorkerCore {
   std::unordered_map<PeerKey, caf::strong_actor_ptr> peers_;
   std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
   std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
+  /// Sources that we want to hear the death of, and the addresses that they were read at.
+  std::map<caf::actor_addr, std::set<std::string>> watched_;
   std::unique_ptr<RouterLinks<WorkerActor::base>> routers_;
   uint64_t store_incarnation_ = 0;  ///< of the store that was chosen; 0: none
   bool draining_ = false;

@@ -4,6 +4,8 @@
 
 #include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
+#include "base/concat.hpp"
+#include "base/log.hpp"
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
@@ -86,6 +88,7 @@ void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
   if (found == clients_.end()) return;
   Client& client = found->second;
   if (number >= client.next_number) return;
+  client.heard_us = now;
   client.acknowledged = std::max(client.acknowledged, number);
   client.waiting_since_us = client.held.empty() ? 0 : now;
   if (client.held.empty() ||
@@ -96,7 +99,13 @@ void WorkerLogic::on_deltas_ack(PeerKey key, uint64_t number, TimeUs now) {
   if (client.held.empty()) client.waiting_since_us = 0;
 }
 
-void WorkerLogic::drop_slow_client(PeerKey key) {
+void WorkerLogic::on_client_heard(PeerKey key, TimeUs now) {
+  const auto found = clients_.find(key);
+  if (found != clients_.end()) found->second.heard_us = now;
+}
+
+void WorkerLogic::drop_client(PeerKey key, const char* why) {
+  log_warning("worker", concat(why, "; its requests end"));
   v1::Deltas last;
   last.set_number(clients_.at(key).next_number);
   for (const auto& [id, choice] : choices_) {
@@ -106,12 +115,32 @@ void WorkerLogic::drop_slow_client(PeerKey key) {
     delta->set_choice(choice.choice);
     delta->set_attempt(choice.attempt);
     delta->set_finish("failed");
-    *delta->mutable_failure() =
-        schemas::to_wire(error(Code::unavailable, "the client took no output for too long"));
+    *delta->mutable_failure() = schemas::to_wire(error(Code::unavailable, why));
   }
   on_peer_down(key);
   // One message beyond the window, so that a client that wakes up knows to go elsewhere.
   ports_.send_deltas(key, last);
+}
+
+void WorkerLogic::drop_lost_clients(TimeUs now) {
+  // Whoever slept himself cannot say that others were silent.
+  const bool slept = now - last_tick_us_ > 4 * TimeUs{1000} * limits::renew_interval_ms;
+  last_tick_us_ = now;
+  std::set<PeerKey> busy;
+  for (const auto& [id, choice] : choices_) busy.insert(choice.client);
+  std::vector<std::pair<PeerKey, const char*>> lost;
+  for (auto& [key, client] : clients_) {
+    if (slept) client.heard_us = now;
+    const bool waits = !client.held.empty();
+    if (client.waiting_since_us != 0 && now - client.waiting_since_us > limits::slow_client_us) {
+      lost.emplace_back(key, "a client took no output for too long");
+    } else if (client.held_bytes > limits::held_bytes_max) {
+      lost.emplace_back(key, "too much output waits for a client");
+    } else if ((waits || busy.contains(key)) && now - client.heard_us > limits::client_silence_us) {
+      lost.emplace_back(key, "nothing was heard of a client for too long");
+    }
+  }
+  for (const auto& [key, why] : lost) drop_client(key, why);
 }
 
 }  // namespace troupe::actors

@@ -70,7 +70,7 @@ void WorkerLogic::on_start(PeerKey client, const v1::StartRequest& start, TimeUs
       refuse(client, key.first, key.second, start.attempt(), choice.error());
       continue;
     }
-    clients_[client];
+    clients_[client].heard_us = now;
     if (waiting) {
       choice->session = start.session();
       choices_.emplace(key, std::move(*choice));

@@ -7,14 +7,14 @@ namespace troupe::actors {
 
 void WorkerLogic::refuse(PeerKey client, uint64_t request_id, uint32_t choice, uint32_t attempt,
                          Error why, const char* finish) {
-  metrics_.on_end({request_id, choice}, "failed", why.code, now_);
+  metrics_.on_end({request_id, choice}, finish, why.code, now_);
   v1::Delta delta;
   delta.set_request_id(request_id);
   delta.set_choice(choice);
   delta.set_attempt(attempt);
   delta.set_finish(finish);
   *delta.mutable_failure() = schemas::to_wire(why);
-  clients_[client];
+  clients_[client].heard_us = now_;
   std::map<PeerKey, v1::Deltas> outgoing;
   *outgoing[client].add_deltas() = std::move(delta);
   flush(std::move(outgoing), now_);

@@ -69,6 +69,8 @@ class WorkerLogic {
   void on_start(PeerKey client, const v1::StartRequest& start, TimeUs now);
   void on_cancel(uint64_t request_id, uint32_t attempt);
   void on_deltas_ack(PeerKey client, uint64_t number, TimeUs now);
+  /// It says that it is there: clients ping while they wait for something.
+  void on_client_heard(PeerKey client, TimeUs now);
   /// A client or reader is gone: its work stops.
   void on_peer_down(PeerKey peer);
   Handovers& handovers() { return handovers_; }
@@ -120,6 +122,7 @@ class WorkerLogic {
   struct Client {
     uint64_t next_number = 1;
     uint64_t acknowledged = 0;
+    TimeUs heard_us = 0;
     TimeUs waiting_since_us = 0;
     std::deque<v1::Delta> held;  ///< in order; those of one choice merged up to a size
     std::map<std::pair<uint64_t, uint32_t>, size_t> newest_held;  ///< (request, choice) -> index
@@ -166,7 +169,10 @@ class WorkerLogic {
   void flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now);
   static void hold(Client& client, v1::Delta delta);
   void release_held(PeerKey key, Client& client);
-  void drop_slow_client(PeerKey key);
+  /// Ends what it has here; it is told, should it wake up.
+  void drop_client(PeerKey key, const char* why);
+  /// Clients that stand still, and those that take no output.
+  void drop_lost_clients(TimeUs now);
   void take_outcome(const engine::Outcome& outcome, TimeUs now);
   using Announces = std::map<uint64_t, v1::Announce>;
   void take_block(const engine::BlockReady& ready, Announces& announces);
@@ -194,6 +200,7 @@ class WorkerLogic {
   bool cluster_ends_ = false;
   TimeUs step_since_ = 0;  ///< when the plan was given to the device
   TimeUs now_ = 0;
+  TimeUs last_tick_us_ = 0;
   std::map<ChoiceKey, Choice> choices_;
   std::unordered_map<engine::SequenceId, ChoiceKey> by_sequence_;
   std::unordered_map<PeerKey, Client> clients_;

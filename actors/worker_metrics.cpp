@@ -97,6 +97,7 @@ void WorkerMetrics::on_end(ChoiceKey key, const std::string& finish, Code failur
   const bool finished = finish == "stop" || finish == "length";
   metrics_->add(finished                ? v1::METRIC_CHOICES_FINISHED
                 : finish == "cancelled" ? v1::METRIC_CHOICES_CANCELLED
+                : finish == "moved"     ? v1::METRIC_CHOICES_MOVED
                                         : v1::METRIC_CHOICES_FAILED);
   const auto sibling = running_.lower_bound({key.first, 0});
   if (sibling != running_.end() && sibling->first.first == key.first) return;
@@ -160,6 +161,7 @@ void WorkerMetrics::on_load(const v1::LoadReport& load, const engine::EngineStat
   metrics_->set(v1::METRIC_DEVICE_BLOCKS, load.blocks_total());
   metrics_->set(v1::METRIC_DEVICE_BLOCKS_FREE, load.blocks_free());
   metrics_->set(v1::METRIC_DEVICE_BLOCKS_INDEXED, load.blocks_indexed());
+  metrics_->set(v1::METRIC_FETCHED_BLOCKS, load.blocks_fetched());
   metrics_->set(v1::METRIC_STEPS, stats.steps);
   metrics_->set(v1::METRIC_PREFILL_TOKENS, stats.prefill_tokens);
   metrics_->set(v1::METRIC_DECODE_TOKENS, stats.decode_tokens);

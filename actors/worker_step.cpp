@@ -129,16 +129,7 @@ void WorkerLogic::on_tick(TimeUs now) {
     }
     apply(session, actions);
   }
-  std::vector<PeerKey> slow;
-  for (const auto& [key, client] : clients_) {
-    const bool late =
-        client.waiting_since_us != 0 && now - client.waiting_since_us > limits::slow_client_us;
-    if (late || client.held_bytes > limits::held_bytes_max) slow.push_back(key);
-  }
-  for (PeerKey key : slow) {
-    log_warning("worker", "a client takes no output; its requests end");
-    drop_slow_client(key);
-  }
+  drop_lost_clients(now);
 }
 
 v1::LoadReport WorkerLogic::load(TimeUs now) const {

@@ -30,7 +30,8 @@ Json worker_json(const actors::WorkerStatus& worker) {
           {"decode_tokens", worker.decode_tokens},
           {"cached_tokens", worker.cached_tokens},
           {"drafted", worker.drafted},
-          {"accepted", worker.accepted}};
+          {"accepted", worker.accepted},
+          {"draining", worker.draining}};
 }
 
 /// What the directory knows of a host of the manifest.
@@ -172,7 +173,7 @@ void print(const launch::ClusterState& state, const Result<actors::ClusterView>&
               << std::setw(9) << w.running << std::setw(12) << w.blocks_total - w.blocks_free << "/"
               << std::left << std::setw(6) << w.blocks_total << std::right << std::setw(11)
               << w.prefill_tokens << std::setw(9) << w.decode_tokens << std::setw(8)
-              << w.cached_tokens << "\n";
+              << w.cached_tokens << (w.draining ? "  drains" : "") << "\n";
   }
   if (!view->stores.empty())
     std::cout << "\nstore       blocks used/total     MiB    hits  misses\n";

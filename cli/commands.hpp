@@ -13,6 +13,7 @@ void add_up(CLI::App& app, Chosen& run);
 void add_down(CLI::App& app, Chosen& run);
 void add_plan(CLI::App& app, Chosen& run);
 void add_status(CLI::App& app, Chosen& run);
+void add_drain(CLI::App& app, Chosen& run);
 void add_monitor(CLI::App& app, Chosen& run);
 void add_generate(CLI::App& app, Chosen& run);
 void add_chat(CLI::App& app, Chosen& run);

@@ -78,11 +78,41 @@ ScreenLine transfer_line(const MonitorModel& model) {
   return line;
 }
 
+bool plays(const MonitorModel& model, const char* role) {
+  return std::ranges::any_of(model.nodes(),
+                             [role](const auto& entry) { return entry.second.has_role(role); });
+}
+
+ScreenLine store_line(const MonitorModel& model, size_t columns) {
+  const double total = sum(model, v1::METRIC_STORE_BLOCKS_TOTAL);
+  const double held = sum(model, v1::METRIC_STORE_BLOCKS);
+  double bytes = 0;
+  for (const auto& [name, node] : model.nodes()) {
+    bytes += static_cast<double>(node.value(v1::METRIC_STORE_BLOCKS)) *
+             static_cast<double>(node.value(v1::METRIC_STORE_BLOCK_BYTES));
+  }
+  const double hits = sum(model, v1::METRIC_STORE_HITS);
+  return {{concat("KV blocks store  ", bar(total > 0 ? held / total : 0, columns >= 100 ? 20 : 10),
+                  " ", short_count(held), "/", short_count(total), ", ", short_bytes(bytes),
+                  ", hit rate ", percent(hits, hits + sum(model, v1::METRIC_STORE_MISSES)), ", ",
+                  short_count(sum(model, v1::METRIC_STORE_EVICTED)), " evicted")}};
+}
+
+ScreenLine draft_line(const MonitorModel& model) {
+  return {
+      {concat("draft     knows ", short_count(sum(model, v1::METRIC_DRAFT_INDEX_TOKENS)),
+              " tokens in ", short_bytes(sum(model, v1::METRIC_DRAFT_INDEX_BYTES)), ", answered ",
+              percent(sum(model, v1::METRIC_DRAFT_ANSWERS), sum(model, v1::METRIC_DRAFT_QUESTIONS)),
+              " of ", short_count(sum(model, v1::METRIC_DRAFT_QUESTIONS)), " questions")}};
+}
+
 }  // namespace
 
 std::vector<ScreenLine> summary_lines(const MonitorModel& model, size_t columns) {
   std::vector<ScreenLine> lines = {cluster_line(model), speed_line(model), latency_line(model),
                                    blocks_line(model, columns), transfer_line(model)};
+  if (plays(model, "kv_store")) lines.push_back(store_line(model, columns));
+  if (plays(model, "draft")) lines.push_back(draft_line(model));
   for (ScreenLine& line : lines) line = fit(std::move(line), columns);
   return lines;
 }

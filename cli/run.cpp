@@ -39,6 +39,7 @@ void add_commands(CLI::App& app, Chosen& run) {
   add_down(app, run);
   add_plan(app, run);
   add_status(app, run);
+  add_drain(app, run);
   add_monitor(app, run);
   add_generate(app, run);
   add_chat(app, run);

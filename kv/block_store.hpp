@@ -81,6 +81,11 @@ class BlockStore {
   std::optional<BlockName> recheck(uint64_t token, PageId page);
 
   [[nodiscard]] bool contains(const BlockName& name) const;
+  /// Somebody fills the page, or reads it.
+  [[nodiscard]] bool is_busy(PageId page) const {
+    const Slot& slot = slots_[page];
+    return slot.state == State::arriving || slot.pins > 0;
+  }
   /// All names that can be given out, for snapshots, in no particular order.
   [[nodiscard]] std::vector<BlockName> names() const;
   [[nodiscard]] BlockStoreStats stats() const;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "launch/files.hpp"
@@ -20,27 +21,49 @@ std::string mib(uint64_t bytes) {
   return concat(bytes >> 20, " MiB");
 }
 
-bool holds_blocks(const PlannedProcess& process) {
-  return process.is_here && process.kv_bytes > 0;
+/// What the processes of this host are to have, in bytes. Sums saturate: every single amount fits,
+/// their sum need not.
+struct Wanted {
+  uint64_t kv = 0, store = 0, draft = 0;
+
+  [[nodiscard]] uint64_t shared() const { return sum(kv, store); }
+  [[nodiscard]] uint64_t all() const { return sum(shared(), draft); }
+  [[nodiscard]] std::string text() const {
+    std::string words = concat(mib(kv), " of KV memory");
+    if (store > 0) words += concat(", ", mib(store), " of store memory");
+    if (draft > 0) words += concat(", ", mib(draft), " of draft memory");
+    return words;
+  }
+  static uint64_t sum(uint64_t a, uint64_t b) { return a + std::min(b, UINT64_MAX - a); }
+};
+
+Wanted wanted_by(const LaunchPlan& plan) {
+  Wanted wanted;
+  for (const PlannedProcess& process : plan.processes) {
+    if (!process.is_here) continue;
+    wanted.kv = Wanted::sum(wanted.kv, process.kv_bytes);
+    wanted.store = Wanted::sum(wanted.store, process.store_bytes);
+    wanted.draft = Wanted::sum(wanted.draft, process.draft_bytes);
+  }
+  return wanted;
 }
 
-// The worker with the most KV memory: its field is the one to change.
-const PlannedProcess* largest(const LaunchPlan& plan) {
-  const PlannedProcess* found = nullptr;
+/// The largest single amount: its field is the one to change.
+std::string largest_field(const LaunchPlan& plan) {
+  uint64_t most = 0;
+  std::string field;
   for (const PlannedProcess& process : plan.processes) {
-    if (!holds_blocks(process)) continue;
-    if (found == nullptr || process.kv_bytes > found->kv_bytes) found = &process;
+    if (!process.is_here) continue;
+    const std::pair<uint64_t, const char*> amounts[] = {{process.kv_bytes, ".kv_memory"},
+                                                        {process.store_bytes, ".store_memory"},
+                                                        {process.draft_bytes, ".draft_memory"}};
+    for (const auto& [bytes, name] : amounts) {
+      if (bytes <= most) continue;
+      most = bytes;
+      field = process.field + name;
+    }
   }
-  return found;
-}
-
-uint64_t kv_bytes(const LaunchPlan& plan) {
-  uint64_t sum = 0;
-  for (const PlannedProcess& process : plan.processes) {
-    // Saturates: every single amount fits, their sum need not.
-    if (holds_blocks(process)) sum += std::min(process.kv_bytes, UINT64_MAX - sum);
-  }
-  return sum;
+  return field;
 }
 
 // Of a model file, or of the weights in a checkpoint's folder.
@@ -63,7 +86,7 @@ uint64_t model_bytes(const std::string& path) {
 uint64_t weight_bytes(const LaunchPlan& plan) {
   std::set<std::string> files;
   for (const PlannedProcess& process : plan.processes) {
-    if (holds_blocks(process)) files.insert(process.model_path);
+    if (process.is_here && process.kv_bytes > 0) files.insert(process.model_path);
   }
   uint64_t sum = 0;
   for (const std::string& file : files) sum += model_bytes(file);
@@ -92,24 +115,24 @@ Machine this_machine() {
 }
 
 Status check_memory(const Manifest& manifest, const Machine& machine, LaunchPlan& plan) {
-  const PlannedProcess* most = largest(plan);
-  if (most == nullptr) return {};
-  const uint64_t blocks = kv_bytes(plan);
+  const Wanted wanted = wanted_by(plan);
+  if (wanted.all() == 0) return {};
   const uint64_t weights = weight_bytes(plan);
-  const std::string field = most->field + ".kv_memory";
+  const std::string field = largest_field(plan);
+  const std::string who = concat("the processes of host \"", plan.host, "\" want ");
   const uint64_t room = machine.memory_bytes - std::min(machine.memory_bytes, weights);
-  if (machine.memory_bytes > 0 && blocks > room) {
-    return error(Code::exhausted,
-                 concat(manifest.where(field), field, ": the workers of host \"", plan.host,
-                        "\" want ", mib(blocks), " of KV memory and ", mib(weights),
-                        " of weights, and this machine has ", mib(machine.memory_bytes),
-                        ", expected at most ", mib(room), " of KV memory in all"));
+  if (machine.memory_bytes > 0 && wanted.all() > room) {
+    return error(
+        Code::exhausted,
+        concat(manifest.where(field), field, ": ", who, wanted.text(), " and ", mib(weights),
+               " of weights, and this machine has ", mib(machine.memory_bytes),
+               ", expected at most ", mib(room), " without the", " weights"));
   }
   const v1::Manifest::Transport& transport = manifest.spec.transport();
-  if (transport.shared_memory() && blocks > machine.shared_bytes) {
+  if (transport.shared_memory() && wanted.shared() > machine.shared_bytes) {
     const std::string numbers =
-        concat("the workers of host \"", plan.host, "\" want ", mib(blocks),
-               " of KV memory, and /dev/shm has ", mib(machine.shared_bytes), " free");
+        concat(who, mib(wanted.shared()), " for KV blocks, and /dev/shm has ",
+               mib(machine.shared_bytes), " free");
     if (!transport.tcp()) {
       return error(Code::exhausted,
                    concat(manifest.where(field), field, ": ", numbers, ", expected at most ",
@@ -117,9 +140,9 @@ Status check_memory(const Manifest& manifest, const Machine& machine, LaunchPlan
     }
     plan.notes.push_back(concat(numbers, ": blocks of pools that do not fit travel over TCP."));
   }
-  if (machine.memory_bytes > 0 && blocks > room - room / 10) {
-    plan.notes.push_back(concat("KV memory and weights need ", mib(blocks + weights), " of the ",
-                                mib(machine.memory_bytes), " of this machine."));
+  if (machine.memory_bytes > 0 && wanted.all() > room - room / 10) {
+    plan.notes.push_back(concat("Blocks, drafts and weights need ", mib(wanted.all() + weights),
+                                " of the ", mib(machine.memory_bytes), " of this machine."));
   }
   return {};
 }

@@ -17,9 +17,9 @@ struct Machine {
 /// 0 where something could not be found out: then nothing is refused for it.
 Machine this_machine();
 
-/// Refuses a plan whose KV memory and weights are more than the machine has, or whose KV memory is
-/// more than shared memory holds while TCP is off; says the numbers and the field. What fits less
-/// well becomes a note of the plan.
+/// Refuses a plan whose memory for blocks and drafts and whose weights are more than the machine
+/// has, or whose blocks are more than shared memory holds while TCP is off; says the numbers and
+/// the field. What fits less well becomes a note of the plan.
 Status check_memory(const Manifest& manifest, const Machine& machine, LaunchPlan& plan);
 
 }  // namespace troupe::launch

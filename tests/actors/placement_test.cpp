@@ -218,10 +218,10 @@ TEST_CASE("bookings expire when nobody mentions them") {
   const Decision kept = must(placement.place(request(640), 0));
   must(placement.place(request(640, 1), 0));
   placement.progress(kept.booking, 64, 900);
-  CHECK(placement.expire(999) == 0);
-  CHECK(placement.expire(1000) == 1);
+  CHECK(placement.expire(999).empty());
+  CHECK(placement.expire(1000).size() == 1);
   CHECK(placement.num_bookings() == 1);
-  CHECK(placement.expire(1900) == 1);
+  CHECK(placement.expire(1900) == std::vector<uint64_t>{kept.booking});
   CHECK(placement.queued_us("p0") == doctest::Approx(0).epsilon(1e-6));
 }
 

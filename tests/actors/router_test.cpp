@@ -62,6 +62,7 @@ struct OneRouter {
   v1::Placement place(uint32_t number) {
     v1::PlaceRequest wire;
     wire.set_request_id(number);
+    wire.set_number(++questions);
     wire.set_num_tokens(70);
     wire.set_max_tokens(10);
     wire.set_choices(1);
@@ -115,6 +116,7 @@ struct OneRouter {
   RouterActor handle;
   caf::actor worker;
   uint64_t last_event = 0;
+  uint64_t questions = 0;
 };
 
 }  // namespace
@@ -130,7 +132,8 @@ TEST_CASE("100,000 short requests leave the router's memory flat") {
     REQUIRE_MESSAGE(!schemas::failed(placed.failure()), placed.failure().what());
     one.tell_events(i);
     v1::BookingUpdate update;
-    update.set_booking(placed.booking());
+    update.set_request_id(i);
+    update.set_number(one.questions);
     if (i % 2 == 0) one.asker->send(one.handle, update);
     update.set_done(true);
     one.asker->send(one.handle, update);
@@ -156,4 +159,35 @@ TEST_CASE("a worker that drains, stands or is silent gets nothing, and comes bac
   CHECK(one.place(5).failure().what().find("nothing was heard") != std::string::npos);
   one.report_load();
   CHECK(one.place(6).decode().name() == "d");
+}
+
+TEST_CASE("a question that comes twice, or after its end, books nothing") {
+  OneRouter one;
+  one.report_load();
+  const auto update = [&one](uint64_t request, uint64_t number) {
+    v1::BookingUpdate told;
+    told.set_request_id(request);
+    told.set_number(number);
+    told.set_done(true);
+    one.asker->send(one.handle, told);
+  };
+  CHECK(one.place(1).booking() != 0);
+  CHECK(one.status().bookings() == 1);
+  // The answer did not arrive: it is asked again, and the first booking goes.
+  CHECK(one.place(1).booking() != 0);
+  CHECK(one.status().bookings() == 1);
+  one.questions = 0;
+  CHECK(one.place(1).failure().what().find("was asked") != std::string::npos);
+  CHECK(one.status().bookings() == 1);
+  update(1, 2);
+  CHECK(one.status().bookings() == 0);
+  one.questions = 1;
+  CHECK(one.place(1).failure().what().find("ended") != std::string::npos);
+  CHECK(one.status().bookings() == 0);
+  // Another try of the same request is another question; an old goodbye does not end it.
+  CHECK(one.place(1).booking() != 0);
+  update(1, 2);
+  CHECK(one.status().bookings() == 1);
+  update(1, 3);
+  CHECK(one.status().bookings() == 0);
 }

@@ -93,3 +93,38 @@ TEST_CASE("a slow reader of a stream holds back only itself") {
   };
   CHECK(steps_with(true) == steps_with(false));
 }
+
+TEST_CASE("a client that stands still loses its requests, unless it is the worker that slept") {
+  WorkerWorld world;
+  WorkerSpec spec;
+  spec.pages = 2048;
+  world.add_worker("d", spec);
+  WorldRequest endless;
+  endless.prompt = sim_tokens(100, 3, 256);
+  endless.max_tokens = 100'000;
+  WorldClient& standing = world.add_client(endless);
+  WorldClient& waiting = world.add_client(endless);
+  // Neither takes output; the second says that it is there.
+  standing.acks = waiting.acks = false;
+  world.start(standing, "d");
+  world.start(waiting, "d");
+  WorldWorker& worker = world.worker("d");
+  world.run_until([&] { return worker.logic.load(0).decode_tokens() > 400; });
+  // For all that the worker knows, it slept: the first tick comes late.
+  world.tick(3 * actors::limits::client_silence_us);
+  CHECK(worker.logic.load(0).running() == 2);
+  constexpr TimeUs renew_us = TimeUs{1000} * actors::limits::renew_interval_ms;
+  for (TimeUs passed = 0; passed <= actors::limits::client_silence_us; passed += renew_us) {
+    CHECK(standing.failures.empty());
+    worker.logic.on_client_heard(waiting.key, world.now);
+    world.tick(renew_us);
+    world.deliver_mail();
+  }
+  REQUIRE(standing.failures.size() == 1);
+  CHECK(standing.failures[0].code == Code::unavailable);
+  CHECK(waiting.failures.empty());
+  CHECK(worker.logic.load(0).running() == 1);
+  world.cancel(waiting, "d");
+  world.run();
+  world.check_all_free();
+}

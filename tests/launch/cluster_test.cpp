@@ -163,7 +163,7 @@ TEST_CASE("KV memory that this machine cannot have starts nothing") {
   const auto report = up(cluster.options());
   REQUIRE_FALSE(report.ok());
   CHECK(report.error().code == Code::exhausted);
-  CHECK(report.error().what.find("manifest.yaml:6:33: roles[1].kv_memory: the workers of host") !=
+  CHECK(report.error().what.find("manifest.yaml:6:33: roles[1].kv_memory: the processes of host") !=
         std::string::npos);
   CHECK(report.error().what.find("this machine has ") != std::string::npos);
   CHECK_FALSE(fs::exists(cluster.run_dir()));

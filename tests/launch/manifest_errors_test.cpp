@@ -204,10 +204,11 @@ TEST_CASE("memory that the machine does not have is refused with the numbers") {
     return notes;
   };
   constexpr uint64_t gib = 1ull << 30;
-  CHECK(told(*manifest, {.memory_bytes = 6 * gib, .shared_bytes = 6 * gib}) ==
-        "x.yaml:8:30: roles[1].kv_memory: the workers of host \"local\" want 8192 MiB of KV memory "
-        "and 0 MiB of weights, and this machine has 6144 MiB, expected at most 6144 MiB of KV "
-        "memory in all");
+  CHECK(
+      told(*manifest, {.memory_bytes = 6 * gib, .shared_bytes = 6 * gib}) ==
+      "x.yaml:8:30: roles[1].kv_memory: the processes of host \"local\" want 8192 MiB of KV memory "
+      "and 0 MiB of weights, and this machine has 6144 MiB, expected at most 6144 MiB without "
+      "the weights");
   CHECK(told(*manifest, {.memory_bytes = 16 * gib, .shared_bytes = gib})
             .find("/dev/shm has 1024 MiB free: blocks of pools that do not fit travel over TCP") !=
         std::string::npos);
@@ -219,9 +220,36 @@ TEST_CASE("memory that the machine does not have is refused with the numbers") {
   Manifest without_tcp = *manifest;
   without_tcp.spec.mutable_transport()->set_tcp(false);
   CHECK(told(without_tcp, {.memory_bytes = 16 * gib, .shared_bytes = gib})
-            .find("x.yaml:8:30: roles[1].kv_memory: the workers of host \"local\" want 8192 MiB of "
-                  "KV memory, and /dev/shm has 1024 MiB free, expected at most 1024 MiB") == 0);
+            .find("x.yaml:8:30: roles[1].kv_memory: the processes of host \"local\" want 8192 MiB "
+                  "for KV blocks, and /dev/shm has 1024 MiB free, expected at most 1024 MiB") == 0);
   CHECK(this_machine().memory_bytes > 0);
+}
+
+TEST_CASE("the memory of a store and of a draft actor counts as well") {
+  const auto manifest = parse_manifest(
+      head +
+          "roles:\n  - {name: p, run: [directory, router, front, decode], kv_memory: 1GiB}\n"
+          "  - {name: s, run: [kv_store], store_memory: 5GiB}\n"
+          "  - {name: d, run: [draft], draft_memory: 2GiB}\n",
+      "x.yaml");
+  REQUIRE(manifest.ok());
+  constexpr uint64_t gib = 1ull << 30;
+  const auto fits = [&](const Machine& machine) {
+    auto plan = make_plan(*manifest);
+    REQUIRE(plan.ok());
+    return check_memory(*manifest, machine, *plan);
+  };
+  const Status refused = fits({.memory_bytes = 7 * gib, .shared_bytes = 7 * gib});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().what ==
+        "x.yaml:8:32: roles[1].store_memory: the processes of host \"local\" want 1024 MiB of KV "
+        "memory, 5120 MiB of store memory, 2048 MiB of draft memory and 0 MiB of weights, and this "
+        "machine has 7168 MiB, expected at most 7168 MiB without the weights");
+  CHECK(fits({.memory_bytes = 9 * gib, .shared_bytes = 6 * gib}).ok());
+  auto plan = make_plan(*manifest);
+  REQUIRE(check_memory(*manifest, {.memory_bytes = 20 * gib, .shared_bytes = 5 * gib}, *plan).ok());
+  REQUIRE(plan->notes.size() == 1);
+  CHECK(plan->notes[0].find("6144 MiB for KV blocks, and /dev/shm has 5120") != std::string::npos);
 }
 
 }  // namespace

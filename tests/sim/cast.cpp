@@ -1,40 +1,25 @@
 #include "tests/sim/cast.hpp"
 
-#include "actors/device.hpp"
-#include "actors/directory.hpp"
-#include "actors/front.hpp"
+#include "actors/monitor_actor.hpp"
 #include "base/concat.hpp"
 #include "tests/sim/expected.hpp"
-#include "tests/text/small_tokenizer.hpp"
 
 namespace troupe::sim {
 namespace {
 
-const std::string& fingerprint() {
-  static const std::string all_alike(32, 'f');
-  return all_alike;
-}
-
-model::Model front_model() {
-  model::Model model;
-  model.config.vocab_size = static_cast<uint32_t>(tokenizer()->size());
-  model.config.context_max = context_max;
-  model.tokenizer = text::small_spec();
-  return model;
-}
-
-v1::DeviceProfile profile_of(const NodePlan& plan) {
-  v1::DeviceProfile profile;
-  profile.set_prefill_us_per_token(static_cast<double>(plan.step_us) / 10);
-  profile.set_attention_ns_per_token_per_context(10);
-  profile.set_decode_us_per_step(static_cast<double>(plan.step_us));
-  profile.set_transfer_bytes_per_us(500);
-  return profile;
-}
-
 template <class Handle>
 caf::strong_actor_ptr pointer(const Handle& handle) {
   return caf::actor_cast<caf::strong_actor_ptr>(handle);
+}
+
+/// The state of an actor, for a look at it from outside.
+template <class Actor, class State>
+State* state_of(const caf::strong_actor_ptr& actor) {
+  if (!actor) return nullptr;
+  using Shell =
+      std::remove_pointer_t<typename Actor::template stateful_pointer<std::shared_ptr<State>>>;
+  auto* shell = dynamic_cast<Shell*>(actor->get());
+  return shell == nullptr ? nullptr : shell->state.get();
 }
 
 }  // namespace
@@ -65,6 +50,10 @@ std::string WorkerRig::check() const {
   if (index->size() > used) return concat(index->size(), " blocks indexed, ", used, " pages used");
   return {};
 }
+
+StoreRig::StoreRig(const NodePlan& plan)
+    : block_bytes(engine::sim_layout().block_bytes()),
+      region(kv::allocate_region(plan.pages * block_bytes).value()) {}
 
 caf::behavior connector(caf::event_based_actor* self, Connect connect) {
   using Promise =
@@ -108,22 +97,47 @@ Life::Life(Stage& stage, size_t at)
   actors::Caller caller;
   caller.cluster = cluster_name;
   caller.name = plan.name;
-  caller.incarnation = actors::random_u64();
+  caller.incarnation = incarnation_ = actors::random_u64();
   caller.connector = caf::actor_cast<caf::actor>(connects);
   size_t directory = 0;
   while (!stage.plan.nodes[directory].has("directory")) ++directory;
   const auto directory_port = static_cast<uint16_t>(first_port + directory);
-
-  if (plan.roles.empty()) {
-    actors::ClientSetup setup;
-    setup.caller = caller;
-    setup.directory_host = "sim";
-    setup.directory_port = directory_port;
-    client_core_ = std::make_shared<actors::ClientCore*>(nullptr);
-    client_ = system.spawn(actors::client_actor, std::move(setup), client_core_);
-    keep(pointer(client_));
-    return;
+  if (plan.is_client()) {
+    start_client(caller, directory_port);
+  } else if (plan.is_monitor()) {
+    start_monitor(caller, directory_port);
+  } else {
+    start_node(std::move(caller), directory_port);
   }
+}
+
+void Life::start_client(const actors::Caller& caller, uint16_t directory_port) {
+  actors::ClientSetup setup;
+  setup.caller = caller;
+  setup.directory_host = "sim";
+  setup.directory_port = directory_port;
+  client_core_ = std::make_shared<actors::ClientCore*>(nullptr);
+  client_ = stage_.system.spawn(actors::client_actor, std::move(setup), client_core_);
+  keep(pointer(client_));
+}
+
+void Life::start_monitor(const actors::Caller& caller, uint16_t directory_port) {
+  actors::MonitorSetup setup;
+  setup.caller = caller;
+  setup.directory_host = "sim";
+  setup.directory_port = directory_port;
+  setup.interval_ms = 100;
+  setup.handlers.on_members = [](const v1::Members&) {};
+  setup.handlers.on_update = [watched = watched_](const v1::NodeInfo& node,
+                                                  const v1::MetricsUpdate& update) {
+    const uint64_t incarnation = node.incarnation();
+    return watched->try_emplace(incarnation, actors::NodeMetrics(incarnation))
+        .first->second.take(update);
+  };
+  keep(pointer(stage_.system.spawn(actors::monitor_actor, std::move(setup))));
+}
+
+void Life::start_node(actors::Caller caller, uint16_t directory_port) {
   state_ = std::make_shared<actors::NodeState>();
   state_->cluster = cluster_name;
   state_->directory_host = "sim";
@@ -141,9 +155,9 @@ Life::Life(Stage& stage, size_t at)
     info.set_kv_fingerprint(fingerprint());
     info.set_tokens_per_block(worker->pool->layout().tokens_per_block);
   }
-  auto node = system.spawn(actors::node_actor, state_);
+  auto node = stage_.system.spawn(actors::node_actor, state_);
   node_ = keep(pointer(node));
-  stage.fabric.publish(id, node_);
+  stage_.fabric.publish(id, node_);
   caller.local_node = node;
   start_roles(caller);
   caf::anon_send(node, caf::tick_atom_v);
@@ -159,56 +173,6 @@ void Life::add(const char* role, caf::strong_actor_ptr actor) {
   state_->roles[role] = keep(std::move(actor));
 }
 
-void Life::start_roles(const actors::Caller& caller) {
-  auto& system = stage_.system;
-  if (plan.has("directory")) {
-    add("directory",
-        pointer(system.spawn(actors::directory,
-                             std::make_shared<actors::DirectoryState>(cluster_name, ""))));
-  }
-  if (plan.has("router")) {
-    actors::PlacementOptions placement;
-    placement.prefill_blocks_min = 1;
-    router_ = pointer(system.spawn(actors::router, placement, std::make_shared<actors::Metrics>()));
-    add("router", router_);
-  }
-  if (plan.has("front")) {
-    auto preparer = actors::Preparer::make(front_model(), context_max, "sim");
-    add("front",
-        pointer(system.spawn(actors::front, std::shared_ptr<actors::Preparer>(std::move(*preparer)),
-                             std::make_shared<actors::Metrics>())));
-    state_->member_listeners.push_back(state_->roles["front"]);
-  }
-  if (plan.works()) start_worker(caller);
-}
-
-void Life::start_worker(const actors::Caller& caller) {
-  auto& system = stage_.system;
-  actors::WorkerSetup setup;
-  setup.caller = caller;
-  setup.node = state_;
-  setup.transport = stage_.reads.add(id, *worker->pool);
-  setup.pool = worker->pool;
-  setup.events = worker->events;
-  setup.index = worker->index;
-  setup.engine = worker->engine;
-  setup.tokenizer = tokenizer();
-  setup.fingerprint = fingerprint();
-  setup.profile = profile_of(plan);
-  const auto device = keep(pointer(system.spawn(actors::device, worker->backend)));
-  const auto step_us = [this] {
-    const double us = static_cast<double>(plan.step_us) * stage_.device_slowness;
-    return static_cast<TimeUs>(us) + static_cast<TimeUs>(stage_.random.below(100));
-  };
-  setup.device = caf::actor_cast<actors::DeviceActor>(stage_.fabric.device_path(step_us, device));
-  worker_actor_ = system.spawn(actors::worker, std::move(setup), worker->core);
-  const auto handle = keep(pointer(worker_actor_));
-  for (const char* role : {"prefill", "decode"}) {
-    if (plan.has(role)) state_->roles[role] = handle;
-  }
-  state_->member_listeners.push_back(handle);
-}
-
 void Life::kill() {
   dead = true;
   for (const caf::strong_actor_ptr& actor : actors_) {
@@ -219,9 +183,11 @@ void Life::kill() {
     state_->roles.clear();
     state_->member_listeners.clear();
     state_->connector = nullptr;
+    state_->drain_worker = nullptr;
   }
   node_ = nullptr;
   router_ = nullptr;
+  store_ = nullptr;
   worker_actor_ = nullptr;
   client_ = nullptr;
 }
@@ -240,11 +206,28 @@ void Life::on_client(std::function<void(actors::ClientCore&)> run) {
 }
 
 actors::RouterState* Life::router() const {
-  if (!router_) return nullptr;
-  using Shell = std::remove_pointer_t<
-      actors::RouterActor::stateful_pointer<std::shared_ptr<actors::RouterState>>>;
-  auto* shell = dynamic_cast<Shell*>(router_->get());
-  return shell == nullptr ? nullptr : shell->state.get();
+  return state_of<actors::RouterActor, actors::RouterState>(router_);
+}
+
+actors::StoreCore* Life::store() const {
+  return state_of<actors::KvStoreActor, actors::StoreCore>(store_);
+}
+
+std::string Life::check() const {
+  if (dead) return {};
+  if (worker) {
+    std::string wrong = worker->check();
+    if (!wrong.empty()) return wrong;
+  }
+  if (actors::StoreCore* core = store(); core != nullptr && core->logic().blocks() != nullptr) {
+    const kv::BlockStoreStats stats = core->logic().blocks()->stats();
+    if (stats.free + stats.held + stats.arriving > stats.total ||
+        (stats.corrupt == 0 && stats.free + stats.held + stats.arriving != stats.total)) {
+      return concat(stats.free, " pages free, ", stats.held, " held and ", stats.arriving,
+                    " arriving of ", stats.total);
+    }
+  }
+  return worker || store_rig ? stage_.reads.unheld(id) : std::string();
 }
 
 std::string Life::still_running() const {
@@ -257,23 +240,36 @@ std::string Life::still_running() const {
 }
 
 std::string Life::left_over() const {
-  if (!worker || dead) return {};
+  if (dead || (!worker && !store_rig)) return {};
+  std::string left = worker ? left_in_worker() : left_in_store();
+  if (left.empty() && stage_.reads.num_granted(id) != 0) {
+    left = concat("still grants ", stage_.reads.num_granted(id), " pages");
+  }
+  if (left.empty() && stage_.reads.num_running(id) != 0) left = "still reads";
+  return left.empty() ? left : concat(plan.name, " ", left);
+}
+
+std::string Life::left_in_worker() const {
   const auto core = worker->core->lock();
-  if (!core) return concat(plan.name, " has no worker");
+  if (!core) return "has no worker";
   const v1::LoadReport load = core->logic().load(stage_.events.now);
   const kv::Pool& pool = *worker->pool;
-  if (load.sessions() != 0) return concat(plan.name, " has ", load.sessions(), " sessions");
-  if (pool.num_free() + worker->index->size() != pool.num_pages() ||
-      worker->index->num_evictable() != worker->index->size()) {
-    return concat(plan.name, " has ", pool.num_free(), " pages free and ", worker->index->size(),
-                  " indexed (", worker->index->num_evictable(), " evictable) of ",
-                  pool.num_pages());
+  if (load.sessions() != 0) return concat("has ", load.sessions(), " sessions");
+  if (pool.num_free() + worker->index->size() == pool.num_pages() &&
+      worker->index->num_evictable() == worker->index->size()) {
+    return {};
   }
-  if (stage_.reads.num_granted(id) != 0) {
-    return concat(plan.name, " still grants ", stage_.reads.num_granted(id), " pages");
-  }
-  if (stage_.reads.num_running(id) != 0) return concat(plan.name, " still reads");
-  return {};
+  return concat("has ", pool.num_free(), " pages free and ", worker->index->size(), " indexed (",
+                worker->index->num_evictable(), " evictable) of ", pool.num_pages());
+}
+
+std::string Life::left_in_store() const {
+  actors::StoreCore* core = store();
+  if (core == nullptr) return "has no store";
+  const v1::StoreReport report = core->logic().report();
+  if (report.sessions() + report.blocks_arriving() + report.blocks_pinned() == 0) return {};
+  return concat("has ", report.sessions(), " sessions, ", report.blocks_arriving(),
+                " blocks arriving and ", report.blocks_pinned(), " pinned");
 }
 
 }  // namespace troupe::sim

@@ -3,11 +3,14 @@
 
 #include <caf/all.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/client_actor.hpp"
+#include "actors/kv_store.hpp"
+#include "actors/metrics_subscriber.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/router.hpp"
 #include "actors/worker.hpp"
@@ -45,6 +48,17 @@ struct WorkerRig {
   std::shared_ptr<std::weak_ptr<actors::WorkerCore>> core;
 };
 
+/// A store's memory; it outlives its actor, for reads that come late.
+struct StoreRig {
+  explicit StoreRig(const NodePlan& plan);
+
+  size_t block_bytes = 0;
+  kv::Region region;
+};
+
+/// What a monitor has of each node, by incarnation.
+using WatchedNodes = std::map<uint64_t, actors::NodeMetrics>;
+
 /// One process, from its start to its death.
 class Life {
  public:
@@ -61,6 +75,12 @@ class Life {
   /// Empty, or what a worker still holds though nobody wants anything from it.
   [[nodiscard]] std::string left_over() const;
   [[nodiscard]] actors::RouterState* router() const;
+  [[nodiscard]] actors::StoreCore* store() const;
+  /// Empty, or what does not add up in its memory.
+  [[nodiscard]] std::string check() const;
+  [[nodiscard]] const actors::Metrics& metrics() const { return *metrics_; }
+  [[nodiscard]] uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] const WatchedNodes& watched() const { return *watched_; }
   /// The actor that answers hellos; empty for an application.
   [[nodiscard]] caf::strong_actor_ptr node() const { return node_; }
 
@@ -68,11 +88,19 @@ class Life {
   const size_t slot;
   const NodePlan& plan;
   std::unique_ptr<WorkerRig> worker;
+  std::unique_ptr<StoreRig> store_rig;
   bool dead = false;
 
  private:
-  void start_worker(const actors::Caller& caller);
+  void start_client(const actors::Caller& caller, uint16_t directory_port);
+  void start_monitor(const actors::Caller& caller, uint16_t directory_port);
+  void start_node(actors::Caller caller, uint16_t directory_port);
   void start_roles(const actors::Caller& caller);
+  void start_worker(const actors::Caller& caller);
+  void start_store(const actors::Caller& caller);
+  void start_draft();
+  [[nodiscard]] std::string left_in_worker() const;
+  [[nodiscard]] std::string left_in_store() const;
   void add(const char* role, caf::strong_actor_ptr actor);
   caf::strong_actor_ptr keep(caf::strong_actor_ptr actor);
 
@@ -81,6 +109,10 @@ class Life {
   std::vector<caf::strong_actor_ptr> actors_;
   caf::strong_actor_ptr node_;
   caf::strong_actor_ptr router_;
+  caf::strong_actor_ptr store_;
+  std::shared_ptr<actors::Metrics> metrics_ = std::make_shared<actors::Metrics>();
+  std::shared_ptr<WatchedNodes> watched_ = std::make_shared<WatchedNodes>();
+  uint64_t incarnation_ = 0;
   actors::WorkerActor worker_actor_;
   actors::ClientActor client_;
   std::shared_ptr<actors::ClientCore*> client_core_;
@@ -90,6 +122,9 @@ class Life {
 using Connect = std::function<void(const std::string& host, uint16_t port,
                                    std::function<void(Result<caf::strong_actor_ptr>)>)>;
 caf::behavior connector(caf::event_based_actor* self, Connect connect);
+
+/// What all workers and stores say that their blocks are interchangeable with.
+const std::string& fingerprint();
 
 /// Addresses of the simulated network.
 inline constexpr uint16_t first_port = 1000;

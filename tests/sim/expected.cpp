@@ -18,6 +18,8 @@ std::vector<int32_t> prompt_of(const actors::GenerateRequest& request) {
   return tokenizer()->encode(*request.text, options).value();
 }
 
+uint32_t memory_tokens = 0;
+
 template <class T>
 bool is_prefix(const T& part, const T& whole) {
   return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
@@ -34,8 +36,13 @@ engine::SimOptions device_options() {
   engine::SimOptions options;
   options.vocab_size = static_cast<uint32_t>(tokenizer()->size());
   options.context_max = context_max;
+  options.memory_tokens = memory_tokens;
   options.clock = [] { return TimeUs{0}; };
   return options;
+}
+
+void set_memory_tokens(uint32_t count) {
+  memory_tokens = count;
 }
 
 struct PlainRun::Parts {
@@ -166,7 +173,10 @@ void Watched::on_end(const Result<actors::GenerateResult>& result) {
   if (result->choices.size() != request_.choices) {
     violation = concat("the result has ", result->choices.size(), " choices");
   }
-  for (const actors::ChoiceResult& choice : result->choices) compare_end(choice, result->seed);
+  for (const actors::ChoiceResult& choice : result->choices) {
+    compare_end(choice, result->seed);
+    accepted_ += choice.accepted;
+  }
 }
 
 void Watched::compare_end(const actors::ChoiceResult& result, uint64_t seed) {

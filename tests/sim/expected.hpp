@@ -16,6 +16,9 @@ namespace troupe::sim {
 
 std::shared_ptr<const text::Tokenizer> tokenizer();
 engine::SimOptions device_options();
+/// From now on draws depend on so many newest tokens; 0: on all. A few make text that repeats
+/// itself, which can be guessed.
+void set_memory_tokens(uint32_t count);
 /// Holds every request of a plan.
 inline constexpr uint32_t context_max = 4096;
 
@@ -53,6 +56,7 @@ class Watched {
   [[nodiscard]] uint32_t attempts() const { return attempts_; }
   [[nodiscard]] size_t num_tokens() const;
   [[nodiscard]] uint32_t blocks_moved() const { return blocks_moved_; }
+  [[nodiscard]] uint64_t accepted() const { return accepted_; }
 
   std::string violation;
 
@@ -75,6 +79,7 @@ class Watched {
   std::optional<Error> failure_;
   uint32_t attempts_ = 0;
   uint32_t blocks_moved_ = 0;
+  uint64_t accepted_ = 0;  ///< drafts
 };
 
 }  // namespace troupe::sim

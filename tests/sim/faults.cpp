@@ -84,7 +84,28 @@ void World::inject(const FaultPlan& fault) {
       stage_.device_slowness = fault.factor;
       events_.after(fault.duration_us, [this] { stage_.device_slowness = 1; });
       break;
+    case FaultKind::drain:
+      drain(fault.slot, fault.duration_us);
+      break;
   }
+}
+
+/// An operator asks for it; later the process is taken away and another one comes.
+void World::drain(size_t slot, TimeUs duration) {
+  Life* one = at(slot);
+  if (one == nullptr || !one->worker) return;
+  for (const auto& other : lives_) {
+    if (other->dead || !other->plan.is_client()) continue;
+    other->on_client([name = one->plan.name](actors::ClientCore& core) {
+      core.drain(name, [](const Result<uint32_t>&) {});
+    });
+    break;
+  }
+  events_.after(duration, [this, one, slot] {
+    if (one->dead) return;
+    end_life(*one, false);
+    restart_later(slot, 0);
+  });
 }
 
 void World::end_faults() {

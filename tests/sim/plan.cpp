@@ -42,6 +42,12 @@ void make_nodes(Plan& plan, Random& random) {
     }
     if (random.chance(0.2)) add_node(plan, random, "both", {"prefill", "decode"});
   }
+  if (random.chance(0.4)) add_node(plan, random, "store", {"kv_store"});
+  if (random.chance(0.5)) {
+    add_node(plan, random, "draft", {"draft"});
+    plan.nodes.back().lies = random.chance(0.5);
+  }
+  if (random.chance(0.3)) add_node(plan, random, "monitor", {"monitor"});
   const int64_t clients = random.between(1, 2);
   for (int64_t i = 0; i < clients; ++i) add_node(plan, random, concat("client", i), {});
 }
@@ -79,30 +85,59 @@ actors::GenerateRequest make_request(Random& random, const std::vector<int32_t>&
   return request;
 }
 
-void make_requests(Plan& plan, Random& random) {
-  const std::vector<int32_t> shared = random_tokens(random, 260);
+/// Longer than anybody waits for it: whoever misses the cancel is seen.
+void cancel_later(RequestPlan& planned, TimeUs delay) {
+  planned.cancel_us = planned.at_us + delay;
+  planned.request.sampling.max_tokens = long_tokens;
+  planned.request.sampling.min_tokens = long_tokens;
+  planned.request.stop.clear();
+  planned.request.choices = 1;
+}
+
+RequestPlan make_planned(const Plan& plan, Random& random, bool burst, TimeUs last_us) {
+  static const std::vector<int32_t> shared = [] {
+    Random fixed(1);
+    return random_tokens(fixed, 260);
+  }();
   std::vector<size_t> clients;
   for (size_t slot = 0; slot < plan.nodes.size(); ++slot) {
-    if (plan.nodes[slot].roles.empty()) clients.push_back(slot);
+    if (plan.nodes[slot].is_client()) clients.push_back(slot);
   }
+  RequestPlan planned;
+  planned.client = random.pick(clients);
+  planned.at_us = burst ? random.between(500 * ms, 520 * ms) : random.between(0, last_us);
+  planned.at_us = std::max(planned.at_us, plan.nodes[planned.client].start_us + 1);
+  planned.request = make_request(random, shared);
+  // What was asked before is in stores and on the mind of draft actors.
+  if (!plan.requests.empty() && random.chance(0.4)) {
+    planned.request = random.pick(plan.requests).request;
+    engine::SamplingParams& sampling = planned.request.sampling;
+    if (sampling.max_tokens == long_tokens) sampling.max_tokens = sampling.min_tokens = 32;
+  }
+  if (!random.chance(0.2)) return planned;
+  const TimeUs delay =
+      random.chance(0.5) ? random.between(0, 100 * ms) : random.between(0, 3 * second);
+  planned.cancel_us = planned.at_us + delay;
+  if (random.chance(0.5)) cancel_later(planned, delay);
+  return planned;
+}
+
+void make_requests(Plan& plan, Random& random) {
   const int64_t count = random.chance(0.2) ? random.between(12, 40) : random.between(2, 12);
   const bool burst = random.chance(0.3);
+  const TimeUs last_us = std::max<TimeUs>(plan.faults_end_us, 2 * second);
   for (int64_t i = 0; i < count; ++i) {
-    RequestPlan planned;
-    planned.client = random.pick(clients);
-    planned.at_us = burst ? random.between(500 * ms, 520 * ms)
-                          : random.between(0, std::max<TimeUs>(plan.faults_end_us, 2 * second));
-    planned.at_us = std::max(planned.at_us, plan.nodes[planned.client].start_us + 1);
-    planned.request = make_request(random, shared);
-    if (random.chance(0.2)) {
-      planned.cancel_us = planned.at_us + (random.chance(0.5) ? random.between(0, 100 * ms)
-                                                              : random.between(0, 3 * second));
-      // Longer than anybody waits for it: whoever misses the cancel is seen.
-      if (random.chance(0.5)) {
-        planned.request.sampling.max_tokens = long_tokens;
-        planned.request.choices = 1;
-      }
-    }
+    plan.requests.push_back(make_planned(plan, random, burst, last_us));
+  }
+  if (!plan.faults.empty()) return;
+  // Where nothing else goes wrong, what a cancel leaves behind is seen at once: here the last ones
+  // are cancelled, in whatever state they are.
+  const int64_t cancels = random.between(1, 4);
+  for (int64_t i = 0; i < cancels; ++i) {
+    RequestPlan planned = make_planned(plan, random, false, 2 * second);
+    planned.at_us = std::max(planned.at_us, 3 * second + random.between(0, 200 * ms));
+    cancel_later(planned,
+                 random.chance(0.5) ? random.between(0, 30 * ms) : random.between(30 * ms, second));
     plan.requests.push_back(std::move(planned));
   }
 }
@@ -117,14 +152,20 @@ void make_faults(Plan& plan, Random& random) {
   static const std::vector<FaultKind> kinds = {
       FaultKind::kill,    FaultKind::kill,  FaultKind::vanish,    FaultKind::stop,
       FaultKind::pause,   FaultKind::pause, FaultKind::partition, FaultKind::one_way,
-      FaultKind::isolate, FaultKind::reset, FaultKind::slow_wire, FaultKind::slow_device};
-  const int64_t count = random.chance(0.15) ? 0 : random.between(1, 6);
+      FaultKind::isolate, FaultKind::reset, FaultKind::slow_wire, FaultKind::slow_device,
+      FaultKind::drain};
+  std::vector<size_t> workers;
+  for (size_t slot = 0; slot < plan.nodes.size(); ++slot) {
+    if (plan.nodes[slot].works()) workers.push_back(slot);
+  }
+  const int64_t count = random.chance(0.25) ? 0 : random.between(1, 6);
   for (int64_t i = 0; i < count; ++i) {
     FaultPlan fault;
     fault.kind = random.pick(kinds);
     fault.at_us = random.between(0, 6 * second);
     fault.duration_us = make_duration(random);
     fault.slot = random.below(plan.nodes.size());
+    if (fault.kind == FaultKind::drain) fault.slot = random.pick(workers);
     fault.other = random.below(plan.nodes.size());
     fault.factor = static_cast<double>(random.between(5, 100));
     plan.faults_end_us = std::max(plan.faults_end_us, fault.at_us + fault.duration_us);
@@ -139,9 +180,9 @@ bool NodePlan::has(const std::string& role) const {
 }
 
 const char* name(FaultKind kind) {
-  static constexpr const char* names[] = {"kill",      "vanish",     "stop",    "pause",
-                                          "partition", "one way",    "isolate", "reset",
-                                          "slow wire", "slow device"};
+  static constexpr const char* names[] = {"kill",      "vanish",      "stop",    "pause",
+                                          "partition", "one way",     "isolate", "reset",
+                                          "slow wire", "slow device", "drain"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -151,6 +192,7 @@ Plan make_plan(Random& random) {
   make_faults(plan, random);
   make_requests(plan, random);
   plan.duplicates = random.chance(0.3);
+  plan.memory_tokens = random.chance(0.4) ? 2 : 0;
   if (random.chance(0.3)) {
     plan.read_fail = 0.05;
     plan.read_wrong = 0.1;
@@ -165,6 +207,7 @@ std::string Plan::describe() const {
     text += concat("node ", node.name, ":");
     for (const std::string& role : node.roles) text += concat(" ", role);
     if (node.works()) text += concat(", ", node.pages, " pages, ", node.step_us, " us a step");
+    if (node.lies) text += ", lies";
     text += concat(", from ", node.start_us, " us\n");
   }
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -182,7 +225,8 @@ std::string Plan::describe() const {
                    ") at ", fault.at_us, " us for ", fault.duration_us, " us\n");
   }
   return text + concat(duplicates ? "with" : "without", " duplicates, reads fail ", read_fail,
-                       " wrong ", read_wrong, " silent ", read_silent, "\n");
+                       " wrong ", read_wrong, " silent ", read_silent, ", draws depend on ",
+                       memory_tokens, " tokens (0: all)\n");
 }
 
 }  // namespace troupe::sim

@@ -15,11 +15,15 @@ namespace troupe::sim {
 struct NodePlan {
   std::string name;
   std::vector<std::string> roles;  ///< empty: an application with a client
-  uint32_t pages = 0;              ///< of a worker's pool
+  uint32_t pages = 0;              ///< of a worker's pool or a store
+  bool lies = false;               ///< a draft actor that says whatever comes to its mind
   TimeUs step_us = 0;              ///< a worker's time for one step
   TimeUs start_us = 0;
 
   [[nodiscard]] bool has(const std::string& role) const;
+  [[nodiscard]] bool is_client() const { return roles.empty(); }
+  /// Watches; nobody knows it.
+  [[nodiscard]] bool is_monitor() const { return has("monitor"); }
   [[nodiscard]] bool works() const { return has("prefill") || has("decode"); }
 };
 
@@ -41,6 +45,7 @@ enum class FaultKind : uint8_t {
   reset,        ///< the connections of two places break
   slow_wire,    ///< everything takes longer on the wire
   slow_device,  ///< a worker's steps take longer
+  drain,        ///< a client asks it to drain; later it goes and starts again
 };
 const char* name(FaultKind kind);
 
@@ -58,6 +63,7 @@ struct Plan {
   std::vector<RequestPlan> requests;
   std::vector<FaultPlan> faults;
   bool duplicates = false;
+  uint32_t memory_tokens = 0;  ///< what the device's draws depend on; 0: all tokens
   double read_fail = 0, read_wrong = 0, read_silent = 0;
   TimeUs faults_end_us = 0;  ///< from then on nothing goes wrong and everything must finish
 

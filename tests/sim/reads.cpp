@@ -14,10 +14,20 @@ constexpr TimeUs cancel_grace_us = 2 * second;
 
 }  // namespace
 
-actors::TransportPorts Reads::add(LifeId life, kv::Pool& pool) {
-  workers_[life].pool = &pool;
+PageMemory memory_of(kv::Pool& pool) {
+  return {[&pool](kv::PageId page) { return pool.page(page); }, pool.num_pages(),
+          pool.layout().block_bytes(),
+          [&pool](kv::PageId page) { return pool.references(page) > 0; }};
+}
+
+std::string Reads::address(LifeId life) {
+  return concat("life ", life);
+}
+
+actors::TransportPorts Reads::add(LifeId life, PageMemory memory) {
+  workers_[life].memory = std::move(memory);
   actors::TransportPorts ports;
-  ports.address = concat("life ", life);
+  ports.address = address(life);
   ports.connect = [this, life](const std::string& address, auto over) {
     connect(life, address, std::move(over));
   };
@@ -49,12 +59,12 @@ size_t Reads::num_running(LifeId reader) const {
 std::string Reads::unheld(LifeId life) const {
   const Worker& worker = workers_.at(life);
   for (const auto& [session, page] : worker.granted) {
-    if (worker.pool->references(page) == 0) {
+    if (!worker.memory.is_held(page)) {
       return concat("page ", page, " is free, but session ", session, " may read it");
     }
   }
   for (const auto& [id, read] : running_) {
-    if (read.reader == life && worker.pool->references(read.request.local_page) == 0) {
+    if (read.reader == life && !worker.memory.is_held(read.request.local_page)) {
       return concat("page ", read.request.local_page, " is free while a read writes it");
     }
   }
@@ -90,16 +100,16 @@ void Reads::start(LifeId reader, LifeId source, const transport::ReadRequest& re
   events_.after(random_.between(0, takes), [this, id] {
     const auto found = running_.find(id);
     if (found != running_.end())
-      copy(found->second, workers_[found->second.reader].pool->layout().block_bytes() / 2);
+      copy(found->second, workers_[found->second.reader].memory.block_bytes / 2);
   });
   events_.after(takes, [this, id] { finish(id); });
 }
 
 void Reads::copy(const Read& read, size_t bytes) {
   const Process& source = links_.process(read.source);
-  const kv::Pool& from = *workers_[read.source].pool;
-  if (!source.alive || read.request.remote_page >= from.num_pages()) return;
-  std::memcpy(workers_[read.reader].pool->page(read.request.local_page),
+  const PageMemory& from = workers_[read.source].memory;
+  if (!source.alive || read.request.remote_page >= from.num_pages) return;
+  std::memcpy(workers_[read.reader].memory.page(read.request.local_page),
               from.page(read.request.remote_page), bytes);
 }
 
@@ -130,9 +140,9 @@ void Reads::finish(uint64_t id) {
     end(id, error(Code::unavailable, "the link failed"));
     return;
   }
-  const size_t bytes = workers_[read.reader].pool->layout().block_bytes();
+  const size_t bytes = workers_[read.reader].memory.block_bytes;
   copy(read, bytes);
-  std::byte* page = workers_[read.reader].pool->page(read.request.local_page);
+  std::byte* page = workers_[read.reader].memory.page(read.request.local_page);
   if (random_.chance(faults.wrong_bytes)) page[random_.below(bytes)] ^= std::byte{1};
   if (crc32c({page, bytes}) != read.request.checksum) {
     end(id, error(Code::corrupt, "the block's checksum is wrong"));
@@ -158,7 +168,7 @@ void Reads::cancel(LifeId reader, uint64_t session) {
     events_.after(random_.between(0, cancel_grace_us), [this, id = id] {
       const auto found = running_.find(id);
       if (found == running_.end()) return;
-      copy(found->second, workers_[found->second.reader].pool->layout().block_bytes() / 2);
+      copy(found->second, workers_[found->second.reader].memory.block_bytes / 2);
       end(id, error(Code::cancelled, "the session was cancelled"));
     });
   }

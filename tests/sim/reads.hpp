@@ -1,7 +1,8 @@
-// The transport of simulated workers: reads of pages between their pools that take time, fail,
-// bring wrong bytes, and write the reader's page until they are over. No CAF.
+// The transport of simulated workers and stores: reads of pages between their pools that take time,
+// fail, bring wrong bytes, and write the reader's page until they are over. No CAF.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,13 +22,24 @@ struct ReadFaults {
   TimeUs extra_us = 0;
 };
 
+/// The pages of one process.
+struct PageMemory {
+  std::function<std::byte*(kv::PageId)> page;
+  uint32_t num_pages = 0;
+  size_t block_bytes = 0;
+  /// Nobody else may get the page now.
+  std::function<bool(kv::PageId)> is_held;
+};
+PageMemory memory_of(kv::Pool& pool);
+
 class Reads {
  public:
   Reads(Events& events, Random& random, Links& links)
       : events_(events), random_(random), links_(links) {}
 
-  /// The pool must live as long as this, longer than the process.
-  actors::TransportPorts add(LifeId life, kv::Pool& pool);
+  /// The memory must live as long as this, longer than the process.
+  actors::TransportPorts add(LifeId life, PageMemory memory);
+  [[nodiscard]] static std::string address(LifeId life);
   /// Pages that sessions may read from this worker now.
   [[nodiscard]] size_t num_granted(LifeId life) const;
   [[nodiscard]] size_t num_running(LifeId reader) const;
@@ -40,7 +52,7 @@ class Reads {
 
  private:
   struct Worker {
-    kv::Pool* pool = nullptr;
+    PageMemory memory;
     std::set<std::pair<uint64_t, kv::PageId>> granted;
   };
   struct Read {

@@ -36,6 +36,7 @@ struct Share {
   std::atomic<uint64_t> seed;  ///< running now
   uint64_t runs, events, messages, requests, completed, cancelled, failed, abandoned, attempts;
   uint64_t faults, reads, reads_failed, virtual_s;
+  uint64_t accepted, fetched, moved;
   uint64_t violations, first_bad_seed;
   char violation[512];
 };
@@ -53,6 +54,9 @@ void add(Share& share, const RunReport& report) {
   share.faults += report.faults;
   share.reads += report.reads;
   share.reads_failed += report.reads_failed;
+  share.accepted += report.accepted;
+  share.fetched += report.fetched;
+  share.moved += report.moved;
   share.virtual_s += static_cast<uint64_t>(report.virtual_us / 1'000'000);
 }
 
@@ -134,7 +138,16 @@ TEST_CASE("every request ends once and right, and everything is given back, what
     sum.faults += one.faults;
     sum.reads += one.reads;
     sum.reads_failed += one.reads_failed;
+    sum.accepted += one.accepted;
+    sum.fetched += one.fetched;
+    sum.moved += one.moved;
     sum.virtual_s += one.virtual_s;
+  }
+  // Every actor of the cast had something to do.
+  if (sum.runs >= seeds_default) {
+    CHECK(sum.accepted > sum.runs);
+    CHECK(sum.fetched > sum.runs / 10);
+    CHECK(sum.moved > 0);
   }
   // Most faults are short.
   CHECK(sum.failed * 20 < sum.requests + 20);
@@ -145,7 +158,8 @@ TEST_CASE("every request ends once and right, and everything is given back, what
                  " faults, ", sum.requests, " requests: ", sum.completed, " completed in ",
                  sum.attempts, " attempts, ", sum.failed, " refused, ", sum.cancelled,
                  " cancelled, ", sum.abandoned, " gone with their client; ", sum.reads, " reads, ",
-                 sum.reads_failed, " failed"));
+                 sum.reads_failed, " failed; ", sum.fetched, " blocks from stores, ", sum.accepted,
+                 " drafted tokens right, ", sum.moved, " choices moved"));
 }
 
 TEST_CASE("a seed decides everything") {

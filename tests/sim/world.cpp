@@ -13,12 +13,6 @@ namespace {
 /// From the end of the faults until every request must have ended: longer than a client looks for
 /// a placement.
 constexpr TimeUs finish_us = 75 * second;
-/// And until nothing may run and every block must be back: longer than it takes to notice a silent
-/// death, and longer than leases; at once where nothing went wrong.
-constexpr TimeUs idle_us = 13 * second;
-constexpr TimeUs settle_us = 40 * second;
-constexpr TimeUs without_faults_us = second;
-constexpr uint64_t events_max = 5'000'000;
 
 Events* current_events = nullptr;
 Random* current_random = nullptr;
@@ -56,6 +50,7 @@ World::World(uint64_t seed, bool trace)
   current_random = &random_;
   process_clock = &virtual_now;
   actors::replace_random(&virtual_random);
+  set_memory_tokens(plan_.memory_tokens);
   links_.duplicates = plan_.duplicates;
   reads_.faults = {plan_.read_fail, plan_.read_wrong, plan_.read_silent, 0};
   set_log_level(trace ? LogLevel::debug : LogLevel::off);
@@ -139,13 +134,9 @@ void World::check_after(LifeId home) {
   check_timers();
   if (home == 0) return;
   const Life& one = *life(home);
-  if (one.worker && !one.dead) {
-    const std::string wrong = one.worker->check();
-    if (!wrong.empty()) fail(concat(one.plan.name, ": ", wrong));
-    const std::string unheld = reads_.unheld(home);
-    if (!unheld.empty()) fail(concat(one.plan.name, ": ", unheld));
-  }
-  if (!one.plan.roles.empty()) return;
+  const std::string wrong = one.check();
+  if (!wrong.empty()) fail(concat(one.plan.name, ": ", wrong));
+  if (!one.plan.is_client()) return;
   for (const auto& request : requests_) {
     if (!request->watched.violation.empty()) {
       fail(concat("request ", request->id, ": ", request->watched.violation));
@@ -168,19 +159,6 @@ void World::check_timers() {
     if (!timed) fail(concat("a request without a time-out: ", sent.what));
   }
   fabric_.sent_requests.clear();
-}
-
-template <class Done>
-bool World::run_until(TimeUs deadline, Done done) {
-  while (!failed() && !done()) {
-    if (events_.now > deadline) return false;
-    if (report_.events > events_max) {
-      fail(concat("no end after ", events_max, " events"));
-    } else if (!step()) {
-      fail("nothing is left that could ever happen");
-    }
-  }
-  return true;
 }
 
 void World::start_request(Request& request) {
@@ -228,20 +206,6 @@ std::string World::unfinished() const {
   return text;
 }
 
-std::string World::left_over() const {
-  for (const auto& one : lives_) {
-    std::string left = one->left_over();
-    if (!left.empty()) return left;
-    if (one->dead) continue;
-    const actors::RouterState* router = one->router();
-    // A repeated request for a placement is a booking that nobody knows of until it expires.
-    if (router != nullptr && !plan_.duplicates && router->placement.num_bookings() != 0) {
-      return concat("the router has ", router->placement.num_bookings(), " bookings");
-    }
-  }
-  return inexact_router();
-}
-
 /// A new request may be refused when the cluster could not take it for 10 s, any when the client
 /// has heard nothing of the directory for so long that the cluster is gone for it.
 std::string World::wrong_failure(const Request& request) const {
@@ -270,6 +234,11 @@ void World::count() {
       const std::string wrong = wrong_failure(*request);
       if (!wrong.empty()) fail(wrong);
     }
+  }
+  for (const auto& request : requests_) report_.accepted += request->watched.accepted();
+  for (const auto& one : lives_) {
+    report_.fetched += one->metrics().value(v1::METRIC_FETCHED_BLOCKS);
+    report_.moved += one->metrics().value(v1::METRIC_CHOICES_MOVED);
   }
   report_.faults = static_cast<uint32_t>(plan_.faults.size());
   report_.messages = fabric_.messages;
@@ -305,58 +274,6 @@ RunReport World::run() {
   count();
   if (!failed()) close();
   return report_;
-}
-
-void World::settle() {
-  const bool quiet = plan_.faults.empty() && plan_.read_fail == 0;
-  TimeUs next_look = 0;
-  const auto soon = [this, &next_look] {
-    if (events_.now < next_look) return false;
-    next_look = events_.now + 50 * ms;
-    return true;
-  };
-  const TimeUs ended_us = events_.now;
-  if (!run_until(ended_us + (quiet ? without_faults_us : idle_us),
-                 [this, &soon] { return soon() && still_running().empty(); })) {
-    fail(concat("still running ", (events_.now - ended_us) / ms,
-                " ms after the last request: ", still_running()));
-  }
-  if (!run_until(ended_us + (quiet ? without_faults_us : settle_us),
-                 [this, &soon] { return soon() && left_over().empty(); })) {
-    fail(concat("not given back ", (events_.now - ended_us) / ms,
-                " ms after the last request: ", left_over()));
-  }
-}
-
-std::string World::still_running() const {
-  for (const auto& one : lives_) {
-    std::string running = one->still_running();
-    if (!running.empty()) return running;
-  }
-  return {};
-}
-
-/// Each router knows of every worker's blocks, once the last events have come.
-std::string World::inexact_router() const {
-  for (const auto& router : lives_) {
-    actors::RouterState* state = router->dead ? nullptr : router->router();
-    if (state == nullptr) continue;
-    size_t blocks = 0;
-    for (const auto& one : lives_) {
-      if (one->dead || !one->worker) continue;
-      blocks += one->worker->index->size();
-      const auto last = state->placement.index().last_number(one->plan.name);
-      if (last.value_or(0) != one->worker->events->last_number()) {
-        return concat("the router has event ", last.value_or(0), " of ", one->plan.name, ", not ",
-                      one->worker->events->last_number());
-      }
-    }
-    if (state->placement.index().num_residences() != blocks) {
-      return concat("the router knows ", state->placement.index().num_residences(),
-                    " blocks of workers that have ", blocks);
-    }
-  }
-  return {};
 }
 
 void World::close() {

@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "tests/sim/cast.hpp"
 #include "tests/sim/expected.hpp"
 #include "tests/sim/run.hpp"
 
 namespace troupe::sim {
+
+/// A run with more is stuck.
+inline constexpr uint64_t events_max = 5'000'000;
 
 class World {
  public:
@@ -52,6 +56,7 @@ class World {
   void end_life(Life& life, bool silent);
   void restart_later(size_t slot, TimeUs delay);
   void inject(const FaultPlan& fault);
+  void drain(size_t slot, TimeUs duration);
   void end_faults();
   void start_request(Request& request);
   void cancel_request(Request& request);
@@ -62,7 +67,9 @@ class World {
   void settle();
   [[nodiscard]] std::string still_running() const;
   [[nodiscard]] std::string left_over() const;
+  static std::string differs(actors::RouterState& state, const Life& one, size_t& blocks);
   [[nodiscard]] std::string inexact_router() const;
+  [[nodiscard]] std::string inexact_monitor() const;
   [[nodiscard]] std::string wrong_failure(const Request& request) const;
   void count();
   void close();
@@ -83,5 +90,18 @@ class World {
   bool trace_;
   RunReport report_;
 };
+
+template <class Done>
+bool World::run_until(TimeUs deadline, Done done) {
+  while (!failed() && !done()) {
+    if (events_.now > deadline) return false;
+    if (report_.events > events_max) {
+      fail(concat("no end after ", events_max, " events"));
+    } else if (!step()) {
+      fail("nothing is left that could ever happen");
+    }
+  }
+  return true;
+}
 
 }  // namespace troupe::sim

@@ -163,13 +163,18 @@ void ClientCore::place(ClientRequest& request) {
       again();
       return;
     }
+    if (find(id, generation) == nullptr) return;  // cancelled while the router was looked for
     router_ = resolved->second;
     self_
         ->request(caf::actor_cast<RouterActor>(router_),
                   std::chrono::milliseconds(limits::answer_timeout_ms), wire)
         .then([this, id, generation](
                   const v1::Placement& placement) { on_placement(id, generation, placement); },
-              [again](const caf::error&) { again(); });
+              [this, id, generation, again](const caf::error&) {
+                // The question may still arrive; what it books is nobody's by then.
+                if (find(id, generation) == nullptr) update_booking(id, generation, true);
+                again();
+              });
   });
 }
 

@@ -165,6 +165,8 @@ void StoreCore::on_tick() {
   report.set_name(routers_->own().name());
   report.set_incarnation(routers_->own().incarnation());
   routers_->tell_all(report);
+  // Answered, unlike a store's report: a router that does not know us any more says so.
+  routers_->report(v1::LoadReport());
 }
 
 KvStoreActor::behavior_type kv_store(

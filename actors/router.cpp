@@ -104,8 +104,15 @@ void take_snapshot(RouterState& state, const std::string& payload) {
                                          snapshot.last_number(), *blocks);
 }
 
+bool knows_store(const RouterState& state, const std::string& name, uint64_t incarnation) {
+  const auto found = state.stores.find(name);
+  return found != state.stores.end() && found->second.node.incarnation() == incarnation;
+}
+
 v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
   v1::Pong pong;
+  // A store has no load, it wants to hear that it is known.
+  if (knows_store(state, load.name(), load.incarnation())) return pong;
   const auto found = state.workers.find(load.name());
   if (found == state.workers.end() || found->second.node.incarnation() != load.incarnation()) {
     pong.set_unknown(true);
@@ -248,11 +255,8 @@ void take_update(RouterState& state, const v1::BookingUpdate& update) {
 }
 
 void take_report(RouterState& state, const v1::StoreReport& report) {
-  const auto found = state.stores.find(report.name());
-  if (found == state.stores.end() || found->second.node.incarnation() != report.incarnation()) {
-    return;
-  }
-  found->second.report = report;
+  if (!knows_store(state, report.name(), report.incarnation())) return;
+  state.stores.at(report.name()).report = report;
   state.placement.on_store_heard(report.name(), report.incarnation(), now_us());
 }
 

@@ -151,21 +151,25 @@ void WorkerCore::watch_source(const caf::strong_actor_ptr& source) {
 }
 
 void WorkerCore::add_link(uint64_t session, const std::string& address, transport::PeerId peer) {
-  links_[address] = peer;
   const auto source = sources_.find(session);
-  if (source == sources_.end()) return;
-  watched_[caf::actor_cast<caf::actor_addr>(source->second)].insert(address);
+  if (source == sources_.end()) {
+    // The session, or its source, went meanwhile: nobody would tell us to let go of it.
+    if (setup_.transport.disconnect) setup_.transport.disconnect(peer);
+    return;
+  }
+  links_[address] = peer;
+  Watched& watched = watched_[caf::actor_cast<caf::actor_addr>(source->second)];
+  watched.addresses.insert(address);
+  watched.peers.push_back(peer);
 }
 
 void WorkerCore::drop_links(const caf::actor_addr& source) {
   const auto known = watched_.find(source);
   if (known == watched_.end()) return;
-  for (const std::string& address : known->second) {
-    const auto link = links_.find(address);
-    if (link == links_.end()) continue;
-    if (setup_.transport.disconnect) setup_.transport.disconnect(link->second);
-    links_.erase(link);
+  for (const transport::PeerId peer : known->second.peers) {
+    if (setup_.transport.disconnect) setup_.transport.disconnect(peer);
   }
+  for (const std::string& address : known->second.addresses) links_.erase(address);
   watched_.erase(known);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "actors/draft_link.hpp"
 #include "actors/interfaces.hpp"
@@ -61,6 +62,12 @@ class WorkerCore {
     caf::strong_actor_ptr handle;  ///< empty until it was found
   };
 
+  struct Watched {
+    std::set<std::string> addresses;  ///< where the source was read from
+    /// Sessions that connect at the same time get a peer each.
+    std::vector<transport::PeerId> peers;
+  };
+
   WorkerPorts make_ports();
   HandoverPorts make_handover_ports();
   void submit(engine::StepPlan plan);
@@ -90,8 +97,8 @@ class WorkerCore {
   std::unordered_map<PeerKey, caf::strong_actor_ptr> peers_;
   std::unordered_map<uint64_t, caf::strong_actor_ptr> sources_;  ///< session -> its prefill actor
   std::unordered_map<std::string, transport::PeerId> links_;     ///< transport address -> peer
-  /// Sources that we want to hear the death of, and the addresses that they were read at.
-  std::map<caf::actor_addr, std::set<std::string>> watched_;
+  /// Sources that we want to hear the death of.
+  std::map<caf::actor_addr, Watched> watched_;
   std::unique_ptr<RouterLinks<WorkerActor::base>> routers_;
   uint64_t store_incarnation_ = 0;  ///< of the store that was chosen; 0: none
   bool draining_ = false;

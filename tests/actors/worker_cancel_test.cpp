@@ -10,16 +10,23 @@ using namespace troupe::testing;
 namespace {
 
 /// Where a request is when it is cancelled, as far as it can be seen from outside.
-std::string place_of(WorkerWorld& world, const WorldClient& client, bool drafts) {
+std::string place_of(WorkerWorld& world, const WorldClient& client, const WorldRequest& request) {
   if (client.resume.all_finished()) return "finished";
   const WorldWorker& decode = world.worker("d");
   const WorldWorker& prefill = world.worker("p");
   size_t tokens = 0;
   for (const auto& choice : client.resume.choices()) tokens += choice.token_ids.size();
-  if (tokens > 0) return drafts ? "verifying" : "decoding";
-  auto& handovers = world.worker("d").logic.handovers();
-  if (handovers.size() > 0 && !prefill.granted.empty()) return "announced or reading";
-  if (prefill.logic.load(0).sessions() > 0) return "prefill";
+  // Every choice has at most its last token to draw, or has ended.
+  if (tokens > 0 && tokens + request.choices >= request.choices * request.max_tokens) {
+    return "finishing";
+  }
+  if (tokens > 0) return request.drafts ? "verifying" : "decoding";
+  if (decode.reads_under_way > 0) return "reading";
+  if (world.worker("d").logic.handovers().size() > 0 && !prefill.granted.empty()) {
+    return "announced";
+  }
+  if (prefill.running) return "prefill chunk";
+  if (prefill.logic.load(0).sessions() > 0) return "prefill queued";
   if (decode.logic.num_busy() > 0) return "admitted";
   return "queued";
 }
@@ -48,7 +55,7 @@ TEST_CASE("1,000 random cancels over every state give every block back") {
       const auto events = random() % 60;
       for (uint32_t n = 0; n < events && world.step(); ++n) {
       }
-      ++places[place_of(world, client, request.drafts)];
+      ++places[place_of(world, client, request)];
       world.cancel(client, "d");
       if (split) world.cancel(client, "p");
     }
@@ -57,8 +64,11 @@ TEST_CASE("1,000 random cancels over every state give every block back") {
     world.run();
     world.check_all_free();
   }
-  for (const char* place :
-       {"queued", "prefill", "announced or reading", "decoding", "verifying", "finished"}) {
+  std::string counts;
+  for (const auto& [place, count] : places) counts += concat(" ", place, " ", count, ";");
+  MESSAGE(concat("cancelled while", counts));
+  for (const char* place : {"queued", "admitted", "prefill chunk", "announced", "reading",
+                            "decoding", "verifying", "finishing", "finished"}) {
     CAPTURE(std::string(place));
     CHECK(places[place] > 5);
   }

@@ -80,6 +80,7 @@ class WorldWorker {
   std::set<std::pair<uint64_t, kv::PageId>> granted;
   std::map<uint64_t, std::string> sources;  ///< session -> worker that it reads from
   std::set<uint64_t> cancelled_reads;
+  int reads_under_way = 0;
   bool dead = false;
 
  private:

@@ -79,7 +79,9 @@ inline actors::HandoverPorts WorldWorker::handover_ports(WorkerWorld& world) {
   };
   ports.read = [this, &world](transport::PeerId peer, const transport::ReadRequest& request,
                               uint32_t block_index) {
+    ++reads_under_way;
     world.send(name, [this, &world, peer, request, block_index] {
+      --reads_under_way;
       const auto done = peer == store_key
                             ? world.read_from_store(*this, request)
                             : world.read(*this, *world.workers.at(peer), request, block_index);

@@ -72,9 +72,16 @@ bool is_same(const actors::GenerateResult& got, const actors::GenerateResult& wa
          a.finish_reason == b.finish_reason;
 }
 
-std::vector<pid_t> do_harm(TestCluster& cluster, const Fault& fault) {
+/// Not one of the cluster's processes: nobody starts it again.
+bool is_monitor(const std::string& victim) {
+  return victim == "monitor";
+}
+
+std::vector<pid_t> do_harm(TestCluster& cluster, const Fault& fault, const Program& monitor) {
   std::vector<pid_t> victims;
-  for (const std::string& name : fault.victims) victims.push_back(cluster.pid(name));
+  for (const std::string& name : fault.victims) {
+    victims.push_back(is_monitor(name) ? monitor.pid() : cluster.pid(name));
+  }
   for (const pid_t pid : victims) {
     REQUIRE(::kill(pid, fault.harm == Harm::kill ? SIGKILL : SIGSTOP) == 0);
   }
@@ -89,6 +96,7 @@ void end_harm(TestCluster& cluster, const Fault& fault, const std::vector<pid_t>
     return;
   }
   for (size_t i = 0; i < victims.size(); ++i) {
+    if (is_monitor(fault.victims[i])) continue;
     CHECK(cluster.is_back(fault.victims[i], before[i], 30'000));
   }
 }
@@ -114,6 +122,9 @@ Recovery run_fault(TestCluster& cluster, Reference& reference, const Fault& faul
   std::vector<actors::GenerateResult> wanted;
   for (size_t i = 0; i < all; ++i) wanted.push_back(reference.run(request_number(i, load)));
   auto client = cluster.client();
+  // Somebody watches, whoever dies.
+  const auto monitor =
+      cluster.start({"monitor", "--record", (cluster.path() / concat("seen-", now_us())).string()});
   std::vector<std::unique_ptr<Stream>> streams;
   for (size_t i = 0; i < load.streams; ++i) {
     streams.push_back(std::make_unique<Stream>(*client, request_number(i, load)));
@@ -123,8 +134,10 @@ Recovery run_fault(TestCluster& cluster, Reference& reference, const Fault& faul
   };
   REQUIRE(eventually(begun, 60'000));
   std::vector<uint64_t> before;
-  for (const std::string& name : fault.victims) before.push_back(cluster.incarnation(name));
-  const std::vector<pid_t> victims = do_harm(cluster, fault);
+  for (const std::string& name : fault.victims) {
+    before.push_back(is_monitor(name) ? 0 : cluster.incarnation(name));
+  }
+  const std::vector<pid_t> victims = do_harm(cluster, fault, *monitor);
   for (const auto& stream : streams) stream->note_harm(now_us());
   for (size_t i = load.streams; i < all; ++i) {
     streams.push_back(std::make_unique<Stream>(*client, request_number(i, load)));

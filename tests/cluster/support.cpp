@@ -18,9 +18,15 @@ std::string binary() {
 
 std::string manifest_text(const ClusterSetup& setup, const std::string& model_path) {
   const std::string memory = ", kv_memory: " + setup.kv_memory + "}\n";
-  std::string text = "version: 1\nname: test\nmodels: [{name: m, path: " + model_path +
-                     "}]\nroles:\n  - {name: head, run: [directory, router, front]" +
-                     setup.head_extra + "}\n";
+  std::string text =
+      "version: 1\nname: test\nmodels: [{name: m, path: " + model_path + "}]\nroles:\n";
+  if (setup.apart) {
+    for (const std::string role : {"directory", "router", "front"}) {
+      text += "  - {name: " + role + ", run: [" + role + "]}\n";
+    }
+  } else {
+    text += "  - {name: head, run: [directory, router, front]" + setup.head_extra + "}\n";
+  }
   if (setup.prefill) text += "  - {name: prefill, run: [prefill]" + memory;
   for (int i = 1; i <= setup.decodes; ++i) {
     const std::string name = setup.decodes == 1 ? "decode" : "decode-" + std::to_string(i);

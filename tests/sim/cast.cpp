@@ -246,6 +246,9 @@ std::string Life::left_over() const {
     left = concat("still grants ", stage_.reads.num_granted(id), " pages");
   }
   if (left.empty() && stage_.reads.num_running(id) != 0) left = "still reads";
+  if (const LifeId peer = stage_.reads.dead_peer(id); left.empty() && peer != 0) {
+    left = concat("is still connected to life ", peer, ", which is dead");
+  }
   return left.empty() ? left : concat(plan.name, " ", left);
 }
 

@@ -36,6 +36,9 @@ actors::TransportPorts Reads::add(LifeId life, PageMemory memory) {
     start(life, static_cast<LifeId>(peer), request, std::move(callback));
   };
   ports.cancel_session = [this, life](uint64_t session) { cancel(life, session); };
+  ports.disconnect = [this, life](transport::PeerId peer) {
+    workers_[life].peers.erase(static_cast<LifeId>(peer));
+  };
   ports.grant = [this, life](uint64_t session, kv::PageId page) {
     workers_[life].granted.insert({session, page});
   };
@@ -54,6 +57,13 @@ size_t Reads::num_running(LifeId reader) const {
   size_t count = 0;
   for (const auto& [id, read] : running_) count += read.reader == reader ? 1 : 0;
   return count;
+}
+
+LifeId Reads::dead_peer(LifeId life) const {
+  for (const LifeId peer : workers_.at(life).peers) {
+    if (!links_.process(peer).alive) return peer;
+  }
+  return 0;
 }
 
 std::string Reads::unheld(LifeId life) const {
@@ -78,7 +88,10 @@ void Reads::connect(LifeId from, const std::string& address,
   const bool reaches = links_.passes(links_.process(from).slot, target.slot) &&
                        links_.passes(target.slot, links_.process(from).slot);
   if (target.alive && !target.paused && reaches) {
-    events_.after(random_.between(100, 5000), [over, to] { over(transport::PeerId{to}); });
+    events_.after(random_.between(100, 5000), [this, over, from, to] {
+      if (links_.process(from).alive) workers_[from].peers.insert(to);
+      over(transport::PeerId{to});
+    });
     return;
   }
   // A dead one's port refuses at once; silence takes the whole time.

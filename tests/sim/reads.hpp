@@ -43,6 +43,8 @@ class Reads {
   /// Pages that sessions may read from this worker now.
   [[nodiscard]] size_t num_granted(LifeId life) const;
   [[nodiscard]] size_t num_running(LifeId reader) const;
+  /// A dead process that this one is still connected to; 0: none.
+  [[nodiscard]] LifeId dead_peer(LifeId life) const;
 
   /// Pages that may be read or are being written must be held: empty, or what is not.
   [[nodiscard]] std::string unheld(LifeId life) const;
@@ -54,6 +56,7 @@ class Reads {
   struct Worker {
     PageMemory memory;
     std::set<std::pair<uint64_t, kv::PageId>> granted;
+    std::set<LifeId> peers;  ///< connected and not let go
   };
   struct Read {
     LifeId reader = 0;

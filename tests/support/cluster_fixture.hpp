@@ -35,6 +35,7 @@ struct ClusterSetup {
   std::string kv_memory = "32MiB";
   int decodes = 1;
   bool prefill = true;
+  bool apart = false;  ///< directory, router and front are three processes instead of head
   Program::Environment environment;
 };
 

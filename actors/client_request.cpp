@@ -147,7 +147,10 @@ void ClientCore::place(ClientRequest& request) {
   // Output ends with the context, whatever was asked for.
   const auto prompt = static_cast<uint32_t>(prepared.prompt_size());
   const uint32_t room = prepared.context_max() > prompt ? prepared.context_max() - prompt : 1;
-  wire.set_max_tokens(std::min(prepared.sampling().max_tokens(), room));
+  // What another attempt drew before counts among the tokens already.
+  const uint32_t drawn = request.resume.num_tokens() - prompt;
+  const uint32_t most = std::min(prepared.sampling().max_tokens(), room);
+  wire.set_max_tokens(most > drawn ? most - drawn : 1);
   wire.set_choices(request.request.choices);
   std::erase_if(request.excluded, [](const auto& entry) { return entry.second < now_us(); });
   for (const auto& [incarnation, until] : request.excluded) wire.add_exclude(incarnation);

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "actors/limits.hpp"
-#include "actors/tls_errors.hpp"
-#include "base/concat.hpp"
 #include "base/log.hpp"
 
 namespace troupe::actors {
@@ -43,18 +41,6 @@ void join_directory(NodeActor::pointer self, std::shared_ptr<NodeState> state,
             });
 }
 
-/// A node whose certificate is another authority's would wait for an answer in vain.
-void note_refusal(NodeState& state) {
-  const auto why = last_certificate_refusal();
-  if (!why) return;
-  const std::lock_guard lock(state.refusal_mutex);
-  state.refusal =
-      error(Code::failed_precondition,
-            concat("node ", state.info.name(), " and the directory at ", state.directory_host, ":",
-                   state.directory_port, " do not accept one another's certificates: ", *why),
-            "both need certificates of the same authority (troupe certs issue)");
-}
-
 void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   const auto local = state->roles.find("directory");
   if (local != state->roles.end()) {
@@ -73,7 +59,6 @@ void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
                       join_directory(self, state, resolved->second);
                     } else {
                       log_debug("node", resolved.error().message());
-                      if (!state->joined) note_refusal(*state);
                     }
                   });
 }

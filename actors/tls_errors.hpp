@@ -1,8 +1,5 @@
-// Keeps a failed TLS connection from taking others down, and remembers why one failed.
+// Keeps a failed TLS connection from taking others down.
 #pragma once
-
-#include <optional>
-#include <string>
 
 #include "base/result.hpp"
 
@@ -14,9 +11,5 @@ namespace troupe::actors {
 /// read look broken, and CAF closes it. This file therefore defines the four calls that CAF makes,
 /// each of which empties the queue and goes on to OpenSSL's. Fails when they would not be used.
 Status keep_tls_errors_apart();
-
-/// What OpenSSL said when a connection that this process opened last failed for a certificate, ours
-/// or theirs; empty: none has.
-std::optional<std::string> last_certificate_refusal();
 
 }  // namespace troupe::actors

@@ -45,7 +45,8 @@ double copy_bytes_per_us(const kv::Pool& pool, kv::PageId from, kv::PageId to) {
 Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
                                   const std::vector<kv::PageId>& pages) {
   const uint32_t per_block = pool.layout().tokens_per_block;
-  const auto covered = static_cast<uint32_t>(pages.size()) * per_block;
+  const auto covered =
+      std::min(static_cast<uint32_t>(pages.size()) * per_block, backend.capabilities().context_max);
   const uint32_t count = std::min(probe_tokens, covered);
   TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count, 2));
   v1::DeviceProfile profile;

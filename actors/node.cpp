@@ -109,9 +109,10 @@ Status Node::Impl::publish() {
   if (runtime->networked()) {
     auto published = caf::openssl::publish(node_handle, options.port, options.host.c_str(), true);
     if (!published) {
+      const bool is_plain = published.error() == caf::sec::cannot_open_port;
       return error(Code::unavailable,
-                   concat("cannot listen on ", options.host, ":", options.port, ": ",
-                          system.render(published.error())),
+                   concat("cannot listen on ", options.host, ":", options.port,
+                          is_plain ? "" : ": " + system.render(published.error())),
                    "is the port in use, and the address one of this host?");
     }
     port = *published;

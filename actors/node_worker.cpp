@@ -23,6 +23,12 @@ std::string Node::Impl::describe() const {
 
 Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
   const WorkerOptions& worker = options.worker;
+  if (worker.context_max > model->config.context_max) {
+    return error(Code::invalid_argument,
+                 concat("context_max is ", worker.context_max, ", but the model was made for ",
+                        model->config.context_max, " tokens"),
+                 concat("at most ", model->config.context_max));
+  }
   cpu::CpuOptions cpu_options;
   cpu_options.mode = worker.compute;
   cpu_options.kv_type = worker.kv_type;

@@ -8,6 +8,7 @@
 #include "engine/sampling.hpp"
 #include "schemas/convert.hpp"
 #include "text/stop_matcher.hpp"
+#include "text/utf8.hpp"
 
 namespace troupe::actors {
 
@@ -81,6 +82,13 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   options.add_special = true;
   options.parse_special = request.parse_special();
   if (request.has_text()) return tokenizer_->encode(request.text(), options);
+  for (int i = 0; i < request.messages_size(); ++i) {
+    if (const auto at = text::first_invalid_utf8(request.messages(i).content())) {
+      return error(Code::invalid_argument,
+                   concat("messages[", i, "].content is not valid UTF-8 at byte ", *at),
+                   "text in UTF-8");
+    }
+  }
   TROUPE_ASSIGN(const text::ChatPrompt prompt, render(request));
   // The template spells control tokens, BOS included; what a message spells stays text.
   options.parse_special = true;

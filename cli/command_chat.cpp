@@ -43,9 +43,10 @@ int do_chat(const Flags& flags) {
     std::string answer;
     auto result = run_request(*connection, request, [&answer](const actors::ClientDelta& delta) {
       answer += delta.text;
-      std::cout << delta.text << std::flush;
+      print_now(delta.text);
     });
     std::cout << std::endl;
+    if (!std::cout) return 1;
     if (result) {
       request.messages.push_back({"assistant", result->choices[0].text});
     } else if (result.error().code == Code::cancelled && terminal) {

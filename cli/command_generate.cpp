@@ -189,10 +189,11 @@ int do_generate(Flags& flags) {
   if (stream) {
     on_delta = [&streamed](const actors::ClientDelta& delta) {
       streamed = true;
-      std::cout << delta.text << std::flush;
+      print_now(delta.text);
     };
   }
   auto result = run_request(*connection, std::move(request), on_delta);
+  if (!result && !std::cout) return 1;  // who reads no more is told of that alone
   if (!result) {
     if (streamed) std::cout << std::endl;
     const int status = report(result.error(), flags.json);

@@ -44,6 +44,9 @@ Status check(const Flags& flags) {
                  "--replay shows a recording; a cluster or --record goes with a live monitor",
                  "leave one of them out");
   }
+  if (flags.replay.empty() && flags.speed != 1.0f) {
+    return error(Code::invalid_argument, "--speed is that of a replay", "give --replay FILE, too");
+  }
   return {};
 }
 
@@ -128,11 +131,11 @@ void add_monitor(CLI::App& app, Chosen& run) {
                     "print one page and end; the screen needs a terminal, this does not "
                     "(default off)");
   command->add_flag("--json", flags->json, "with --once: one JSON object on stdout (default off)");
-  command->add_option("--record", flags->record,
-                      "a new file that everything seen is written to, a JSON object a line; "
-                      "without a terminal nothing else is done until Ctrl-C (default: none)");
-  command->add_option("--replay", flags->replay,
-                      "show a recording instead of a cluster; with --once its end (default: none)");
+  add_text(*command, "--record", flags->record,
+           "a new file that everything seen is written to, a JSON object a line; "
+           "without a terminal nothing else is done until Ctrl-C (default: none)");
+  add_text(*command, "--replay", flags->replay,
+           "show a recording instead of a cluster; with --once its end (default: none)");
   add_real(*command, "--speed", flags->speed, {0.01f, 1000.0f}, "10",
            "of a replay, 0.01 to 1000 times that of the recorded one (default 1)");
   add_whole(*command, "--interval", flags->interval_ms, {100, 60'000}, "500",

@@ -13,6 +13,7 @@
 #include "cli/join_options.hpp"
 #include "cli/node_options.hpp"
 #include "cli/options.hpp"
+#include "cli/signals.hpp"
 #include "launch/node.hpp"
 
 namespace troupe::cli {
@@ -73,7 +74,7 @@ void drain(actors::Node& node, const launch::NodeStart& start, const sigset_t& s
   drain(node, left_ms, signals);
 }
 
-/// Starts the node, joins and runs until SIGTERM or SIGINT, which the caller has blocked; then
+/// Starts the node, joins and runs until one of end_signals(), which the caller has blocked; then
 /// `leave` says goodbye.
 int run_node(const actors::NodeOptions& options, int timeout_ms, const sigset_t& signals,
              const std::function<void(actors::Node&)>& leave) {
@@ -104,11 +105,7 @@ int do_node(const Flags& flags) {
   set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("info"), LogLevel::info));
   if (!flags.join.directory.empty()) restart_with_environment();
   // Signals are taken by sigwait below; threads that start later inherit the mask.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = block_end_signals();
 
   if (!flags.join.directory.empty()) return do_join(flags.join, signals);
   auto start = launch::node_start(flags.run_dir, flags.join.name);

@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/options.hpp"
+#include "cli/signals.hpp"
 #include "launch/certificates.hpp"
 #include "launch/cluster.hpp"
 #include "launch/run_directory.hpp"
@@ -89,11 +90,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
 }
 
 int do_serve(const Flags& flags) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = block_end_signals();
   const Status outcome = serve(flags, signals);
   return outcome ? 0 : report(outcome.error(), false);
 }

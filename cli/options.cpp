@@ -10,6 +10,7 @@
 
 #include "base/concat.hpp"
 #include "cli/flags.hpp"
+#include "cli/signals.hpp"
 #include "library/local_cluster.hpp"
 
 namespace troupe::cli {
@@ -170,6 +171,21 @@ Result<Connection> connect(const ClusterOptions& options) {
   return connection;
 }
 
+/// Names and bytes of files stand in messages; on a terminal they must be no commands. Lines stay.
+static std::string printable(const std::string& text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || c == '\n') {
+      shown += c;
+    } else {
+      shown += concat("\\x", digits[byte >> 4], digits[byte & 15]);
+    }
+  }
+  return shown;
+}
+
 int report(const Error& error, bool json) {
   if (json) {
     nlohmann::ordered_json body;
@@ -177,7 +193,7 @@ int report(const Error& error, bool json) {
     std::cout << body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
               << std::endl;
   } else {
-    std::cerr << "troupe: " << error.message() << std::endl;
+    std::cerr << "troupe: " << printable(error.message()) << std::endl;
   }
   return error.code == Code::invalid_argument ? 2 : 1;
 }
@@ -189,8 +205,12 @@ bool interrupted() {
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;  // no SA_RESTART: a read that waits must end
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int number : end_signals()) ::sigaction(number, &action, nullptr);
+}
+
+void print_now(const std::string& text) {
+  std::cout << text << std::flush;
+  if (!std::cout) signal_came = true;
 }
 
 void forget_interrupt() {

@@ -77,8 +77,12 @@ actors::WorkerOptions worker_options(const ClusterOptions& options);
 /// status: 2 for a mistake of the caller, 1 for everything else.
 int report(const Error& error, bool json);
 
-/// Set by SIGINT and SIGTERM once install_signal_handlers() was called. A read from the terminal
-/// that waits meanwhile ends.
+/// Writes at once. What can't be written (nobody reads any more, a full disk) counts as an
+/// interrupt: nothing that is computed further would be seen.
+void print_now(const std::string& text);
+
+/// Set by SIGINT, SIGTERM and SIGHUP once install_signal_handlers() was called. A read from the
+/// terminal that waits meanwhile ends.
 bool interrupted();
 void install_signal_handlers();
 /// Makes interrupted() false again.

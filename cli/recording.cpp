@@ -83,14 +83,9 @@ Result<RecordingReader> RecordingReader::open(const std::string& path) {
 
 Result<bool> RecordingReader::read_line(std::string& line) {
   line.clear();
-  char piece[65536];
-  while (std::fgets(piece, sizeof piece, file_.get()) != nullptr) {
-    // A zero byte in a line hides its end; such a line is not JSON either.
-    line += piece;
-    if (!line.empty() && line.back() == '\n') {
-      line.pop_back();
-      return true;
-    }
+  for (int c = 0; (c = std::getc(file_.get())) != EOF;) {
+    if (c == '\n') return true;
+    line += static_cast<char>(c);
     if (line.size() > limits::json_line_bytes_max) {
       return error(Code::invalid_argument, concat(path_, " has a line that is too long"),
                    concat("at most ", limits::json_line_bytes_max, " bytes"));

@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 #include <vector>
@@ -10,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_errors.hpp"
+#include "cli/signals.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -19,6 +23,14 @@ std::string settings_text() {
   for (const SettingDoc& doc : setting_docs())
     text += concat("  ", doc.name, ": ", doc.meaning, "\n");
   return text;
+}
+
+/// UCX opens its log when it is loaded, by default on stdout, which may carry JSON. It says nothing
+/// there unless it is told to.
+void keep_stdout_clean(char** argv) {
+  if (std::getenv("UCX_LOG_LEVEL") == nullptr || std::getenv("UCX_LOG_FILE") != nullptr) return;
+  ::setenv("UCX_LOG_FILE", "stderr", 1);
+  ::execv("/proc/self/exe", argv);
 }
 
 int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
@@ -55,7 +67,14 @@ void add_commands(CLI::App& app, Chosen& run) {
 
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("warning"), LogLevel::warning));
+  restore_hangup();
+  keep_stdout_clean(argv);
+  const std::string level = setting("TROUPE_LOG").value_or("warning");
+  set_log_level(parse_log_level(level, LogLevel::warning));
+  if (parse_log_level(level, LogLevel::off) != log_level()) {
+    log_warning("settings", concat("TROUPE_LOG is \"", level,
+                                   "\", expected debug, info, warning, error or off"));
+  }
   CLI::App app("Troupe serves large language models with a troupe of actors.", "troupe");
   app.set_version_flag("--version", "troupe 0.1.0");
   app.footer(settings_text());

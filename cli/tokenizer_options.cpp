@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -29,6 +30,10 @@ Result<OpenedTokenizer> open_tokenizer(const std::string& path) {
 Result<std::string> read_input(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      return error(Code::invalid_argument, concat(path, " is a folder"), "a file");
+    }
     file.open(path, std::ios::binary);
     if (!file) return error(Code::not_found, concat(path, ": cannot be read"));
   }

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "launch/limits.hpp"
 #include "launch/nearest.hpp"
 
 namespace troupe::launch {
@@ -111,7 +112,12 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   return parse(bytes_kind, text);
 }
 Result<uint64_t> parse_duration_ms(std::string_view text) {
-  return parse(time_kind, text);
+  TROUPE_ASSIGN(const uint64_t ms, parse(time_kind, text));
+  if (ms > limits::duration_ms_max) {
+    return error(Code::invalid_argument, in_quotes(text) + " is too long, expected at most " +
+                                             format_duration_ms(limits::duration_ms_max));
+  }
+  return ms;
 }
 std::string format_bytes(uint64_t bytes) {
   return format(byte_units, 5, bytes);

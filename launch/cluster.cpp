@@ -15,17 +15,6 @@ namespace {
 constexpr int64_t supervisor_grace_ms = 5'000;
 constexpr int64_t killed_wait_ms = 5'000;
 
-Result<std::string> choose(const std::string& name) {
-  if (!name.empty()) return name;
-  TROUPE_ASSIGN(const std::vector<std::string> clusters, running_clusters());
-  if (clusters.size() == 1) return clusters.front();
-  if (clusters.empty()) {
-    return error(Code::not_found, "no cluster is running", "troupe up deploy/quickstart.yaml");
-  }
-  return error(Code::invalid_argument, "several clusters are running: " + list_of(clusters),
-               "say which one");
-}
-
 Error not_running(const std::string& name) {
   const auto clusters = running_clusters();
   const bool has_others = clusters.ok() && !clusters->empty();
@@ -44,6 +33,24 @@ Result<std::pair<RunDirectory, ClusterState>> find_running(const std::string& na
   }
   look_at_processes(*state);
   return std::pair(std::move(folder).value(), std::move(state).value());
+}
+
+Result<std::string> choose(const std::string& name) {
+  if (!name.empty()) return name;
+  TROUPE_ASSIGN(const std::vector<std::string> clusters, running_clusters());
+  if (clusters.size() == 1) return clusters.front();
+  // What a killed supervisor left is asked for by its name when another cluster is alive.
+  std::vector<std::string> alive;
+  for (const std::string& cluster : clusters) {
+    const auto found = find_running(cluster);
+    if (found.ok() && !found->second.is_stale) alive.push_back(cluster);
+  }
+  if (alive.size() == 1) return alive.front();
+  if (clusters.empty()) {
+    return error(Code::not_found, "no cluster is running", "troupe up deploy/quickstart.yaml");
+  }
+  return error(Code::invalid_argument, "several clusters are running: " + list_of(clusters),
+               "say which one");
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ inline constexpr size_t log_tail_bytes = 4096;  ///< read from a log for an erro
 inline constexpr size_t log_tail_lines = 12;
 inline constexpr size_t ready_line = 64;  ///< bytes of "ready <port>"
 
+inline constexpr uint64_t duration_ms_max = 365ull * 86'400'000;  ///< of any duration in a manifest
+
 inline constexpr int start_attempts = 3;  ///< before `up` gives up on a process
 inline constexpr int64_t back_off_first_ms = 100;
 inline constexpr int64_t back_off_max_ms = 5'000;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/clock.hpp"
 #include "base/concat.hpp"
@@ -124,6 +125,8 @@ void Supervisor::start(Held& held) {
   if (!started.ok()) {
     log_error("supervisor", started.error().message());
     held.ward.on_exit(started.error().what, now_ms());
+    const bool gave_up = held.ward.failures() >= limits::start_attempts;
+    if (options_.state.phase == Phase::starting && gave_up) fail_start(held);
     return;
   }
   held.pipe = std::move(started->ready_pipe);
@@ -149,6 +152,7 @@ void Supervisor::on_ready(Held& held) {
   held.pipe.reset();
   held.ward.on_ready(held.line.port(), now_ms());
   is_changed_ = true;
+  if (is_stopping_) return;
   tell(concat(held.ward.plan().name, " is ready on port ", held.line.port()));
   log_info("supervisor",
            concat(held.ward.plan().name, " joined as incarnation ", held.ward.state().incarnation));
@@ -323,6 +327,13 @@ void Supervisor::wait_for_events() {
 }
 
 int Supervisor::run() {
+  if (!signals_) {
+    // Nothing could be heard or stopped any more.
+    tell(concat("failed\nthe supervisor cannot watch its processes: ", std::strerror(errno),
+                " (is the limit on open files too low? ulimit -n says it)"));
+    options_.run_directory.clear();
+    return 1;
+  }
   log_info("supervisor",
            concat("supervising ", held_.size(), " processes of cluster ", options_.state.name,
                   " on host ", options_.state.host, ", manifest ", options_.state.manifest_file,

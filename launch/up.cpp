@@ -24,14 +24,17 @@
 namespace troupe::launch {
 namespace {
 
-// Blocks SIGINT and SIGTERM while it lives and makes them readable.
+// Blocks what would end the command while it lives and makes it readable.
 class HeldSignals {
  public:
   HeldSignals() {
     sigset_t wanted;
     sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now {};
+      ::sigaction(number, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) sigaddset(&wanted, number);
+    }
     ::sigprocmask(SIG_BLOCK, &wanted, &before_);
     fd_ = Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   }

@@ -21,7 +21,8 @@ void Ward::on_started(const ProcessId& id, int64_t now_ms, int64_t start_timeout
 
 void Ward::on_ready(uint16_t port, int64_t now_ms) {
   state_.port = port;
-  state_.health = Health::ready;
+  // One that was told to stop meanwhile is still to stop.
+  if (state_.health != Health::stopping) state_.health = Health::ready;
   port_wanted_ = port;
   ready_since_ms_ = now_ms;
   deadline_ms_ = -1;

@@ -18,7 +18,7 @@ class Ward {
   /// A new incarnation runs and must be ready by the deadline.
   void on_started(const ProcessId& id, int64_t now_ms, int64_t start_timeout_ms);
 
-  /// It said "ready <port>".
+  /// It said "ready <port>". Changes nothing of its stopping.
   void on_ready(uint16_t port, int64_t now_ms);
 
   /// It is dead; a restart is due after the back-off, unless it was told to stop.

@@ -36,6 +36,16 @@ TEST_CASE("a device is measured without leaving anything in its pool") {
   }
 }
 
+TEST_CASE("a context shorter than a block is measured as far as it goes") {
+  for (const uint32_t context : {1u, 2u, 50u, 63u, 64u, 65u, 127u}) {
+    CAPTURE(context);
+    engine::SimOptions options;
+    options.context_max = context;
+    const auto profile = measure(4, options);
+    REQUIRE_MESSAGE(profile.ok(), profile.error().message());
+  }
+}
+
 TEST_CASE("a device that fails its measurement says why, and the pages are free again") {
   engine::SimOptions options;
   options.failing_token = 0;

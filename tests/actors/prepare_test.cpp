@@ -151,7 +151,9 @@ TEST_CASE("a prompt longer than the context is refused with both numbers") {
 
 TEST_CASE("invalid text, models, counts and parameters are refused with what would be right") {
   CHECK(refusal(request_of("ab\xFF")).code == Code::invalid_argument);
-  CHECK(refusal(chat_of({{"user", "ab\xC3"}})).code == Code::invalid_argument);
+  const Error broken = refusal(chat_of({{"system", "good"}, {"user", "ab\xC3"}}));
+  CHECK(broken.code == Code::invalid_argument);
+  CHECK(broken.what == "messages[1].content is not valid UTF-8 at byte 2");
   v1::PrepareRequest request = request_of("a");
   request.set_model("huge");
   CHECK(refusal(request).code == Code::not_found);

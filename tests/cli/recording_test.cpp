@@ -159,6 +159,9 @@ TEST_CASE("files that can't be read say so") {
   CHECK(status.error().what.find(path + ", line 3: ") == 0);
   std::ofstream(path) << header << "\n" << std::string(2u << 20, 'x') << "\n";
   CHECK(ReplayFeed::open(path).error().what.find("too long") != std::string::npos);
+  std::ofstream(path) << header << "\n" << std::string(2u << 20, '\0') << "\n";
+  CHECK(ReplayFeed::open(path).error().what.find("too long") != std::string::npos);
+  CHECK(RecordingReader::open("/dev/zero").error().what.find("too long") != std::string::npos);
   CHECK_FALSE(RecordingReader::open(folder.path()).ok());
 }
 

@@ -1,5 +1,6 @@
 // chat: a conversation of several turns, piped in as a user would type it.
 #include "tests/support/cluster_request.hpp"
+#include "tests/support/folders.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -90,6 +91,36 @@ TEST_CASE("chat: Ctrl-C in a pipe ends the conversation and the work") {
   talking->send(SIGINT);
   CHECK(talking->wait(5'000).exit_code == 130);
   CHECK(cluster.wait_idle(2'500) == "");
+}
+
+TEST_CASE("chat, generate: a terminal that closes, a reader that goes away end the work at once") {
+  TestCluster cluster;
+  cluster.up();
+  for (const char* command : {"generate", "chat"}) {
+    CAPTURE(command);
+    const std::vector<std::string> asks = {command, "--max-tokens", "15000", "--ignore-eos"};
+    std::vector<std::string> words = asks;
+    if (std::string(command) == "generate") words.emplace_back("Hello");
+    const auto hung_up = cluster.start(words, typed(cluster));
+    REQUIRE(eventually([&] { return hung_up->out().size() > 200; }, 20'000));
+    hung_up->send(SIGHUP);
+    CHECK(hung_up->wait(5'000).exit_code == 130);
+    CHECK(cluster.wait_idle(2'500) == "");
+
+    std::string line = (std::filesystem::path(binary_folder()) / "troupe").string();
+    for (const std::string& word : words) line += " " + word;
+    const std::string path = typed(cluster).string();
+    const TimeUs before = now_us();
+    Program unread({"/bin/sh", "-c", "{ " + line + " <" + path + "; echo $? >&2; } >/dev/full"},
+                   {{"TROUPE_RUN_DIR", (cluster.path() / "run").string()}},
+                   cluster.path() / "unread.out");
+    const Finished told = unread.wait(20'000);
+    CHECK(now_us() - before < 4'000'000);
+    CHECK(told.err == "troupe: standard output could not be written\n1\n");
+    CHECK(cluster.wait_idle(2'500) == "");
+  }
+  const Finished noisy = cluster.run({"status", "--json"});
+  CHECK(Json::accept(noisy.out));
 }
 
 TEST_CASE("chat, generate: a cluster that is stopped ends them within a second or so") {

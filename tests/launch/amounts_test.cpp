@@ -26,6 +26,12 @@ TEST_CASE("durations with units") {
   CHECK(*parse_duration_ms("1d") == 86'400'000);
   CHECK_FALSE(parse_duration_ms("30").ok());
   CHECK_FALSE(parse_duration_ms("1us").ok());
+  CHECK(*parse_duration_ms("365d") == 31'536'000'000);
+  for (const char* endless : {"366d", "9999999999d", "106751991167d", "9223372036854775807ms"}) {
+    const auto refused = parse_duration_ms(endless);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().what.find("expected") != std::string::npos);
+  }
 }
 
 TEST_CASE("amounts are written as they are read") {

@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/concat.hpp"
 #include "launch/node.hpp"
+#include "launch/run_directory.hpp"
 #include "tests/launch/fake_cluster.hpp"
 
 namespace troupe::launch {
@@ -263,6 +265,72 @@ TEST_CASE("a cluster can be stopped while it starts") {
   REQUIRE(::waitpid(starter, &how, 0) == starter);
   CHECK(WEXITSTATUS(how) == 4);
   CHECK(cluster.running() == 0);
+}
+
+TEST_CASE("processes that become ready after they were told to stop are stopped") {
+  // As one that loads a model: it goes on to its word, and looks at the signal then.
+  const FakeCluster cluster(
+      "trap 'told=1' TERM\n"
+      "if [ $name = head ] || [ $TROUPE_INCARNATION = 2 ]; then echo \"ready 4001\" >&3; else\n"
+      "  touch $run_dir/../$name.starts\n"
+      "  while [ -z \"$told\" ]; do sleep 0.02; done; echo \"ready 4002\" >&3; sleep 0.2\n"
+      "fi\n"
+      "while [ -z \"$told\" ]; do sleep 0.02; done");
+  const pid_t starter = ::fork();
+  if (starter == 0) ::_exit(up(cluster.options()).ok() ? 5 : 4);
+  REQUIRE(eventually([&] {
+    return fs::exists(cluster.path() / "run" / "prefill.starts") &&
+           fs::exists(cluster.path() / "run" / "decode.starts");
+  }));
+  const TimeUs before = now_us();
+  const auto stopped = down("fake");
+  REQUIRE(stopped.ok());
+  CHECK(stopped->leftover.empty());
+  CHECK(now_us() - before < 8'000'000);
+  int how = 0;
+  REQUIRE(::waitpid(starter, &how, 0) == starter);
+  CHECK(WEXITSTATUS(how) == 4);
+  CHECK(cluster.running() == 0);
+}
+
+TEST_CASE("a supervisor without file descriptors gives up, and nothing stays") {
+  const FakeCluster cluster(good_script);
+  for (const rlim_t files : {8, 10, 12, 14}) {
+    CAPTURE(files);
+    const pid_t starter = ::fork();
+    if (starter == 0) {
+      const rlimit limit{files, files};
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      ::_exit(up(cluster.options()).ok() ? 5 : 4);
+    }
+    int how = 0;
+    REQUIRE(eventually([&] { return ::waitpid(starter, &how, WNOHANG) == starter; }, 20'000));
+    REQUIRE(WIFEXITED(how));
+    if (WEXITSTATUS(how) == 5) {
+      CHECK(down("fake").ok());
+    } else {
+      CHECK(eventually([&] { return cluster.running() == 0; }));
+      CHECK(RunDirectory::make("fake")->lock().ok());
+    }
+  }
+}
+
+TEST_CASE("of two clusters the one that lives is meant, unless another is named") {
+  const FakeCluster cluster(good_script);
+  must_start(cluster);
+  ClusterState left;
+  left.name = "left";
+  left.supervisor = ProcessId{.pid = 999'999'999, .start_time = 1};
+  const auto folder = RunDirectory::make("left");
+  REQUIRE(folder.ok());
+  REQUIRE(folder->write_state(left).ok());
+  REQUIRE(running_clusters()->size() == 2);
+  CHECK(status()->name == "fake");
+  CHECK(status("left")->is_stale);
+  CHECK(down()->cluster == "fake");
+  CHECK(status()->name == "left");
+  CHECK(down()->was_stale);
+  CHECK(running_clusters()->empty());
 }
 
 TEST_CASE("a port that is taken") {

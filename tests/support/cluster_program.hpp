@@ -74,6 +74,7 @@ class Program {
     const int err = ::open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     pid_ = ::fork();
     if (pid_ == 0) {
+      ::signal(SIGHUP, SIG_DFL);  // the tests themselves may run under nohup
       ::dup2(in, STDIN_FILENO);
       ::dup2(to, STDOUT_FILENO);
       ::dup2(err, STDERR_FILENO);

@@ -7,6 +7,34 @@
 #include "base/concat.hpp"
 
 namespace troupe::actors {
+namespace {
+
+Result<ModelCard> from_wire(const v1::ModelCard& wire) {
+  ModelCard card;
+  card.name = wire.name();
+  card.context_max = wire.context_max();
+  card.vocab_size = wire.vocab_size();
+  card.output_tokens_max = wire.output_tokens_max();
+  card.has_chat_template = wire.has_chat_template();
+  size_t at = 0;
+  for (const uint32_t length : wire.token_lengths()) {
+    if (length > wire.token_bytes().size() - at) {
+      return error(Code::corrupt, "the tokens of a model card are longer than their bytes");
+    }
+    card.token_bytes.push_back(wire.token_bytes().substr(at, length));
+    at += length;
+  }
+  card.is_control.resize(card.token_bytes.size());
+  for (const int32_t id : wire.control_tokens()) {
+    if (id < 0 || static_cast<size_t>(id) >= card.is_control.size()) {
+      return error(Code::corrupt, concat("a model card has the control token ", id));
+    }
+    card.is_control[static_cast<size_t>(id)] = true;
+  }
+  return card;
+}
+
+}  // namespace
 
 struct Client::Impl {
   std::unique_ptr<Runtime> own_runtime;  ///< empty when embedded
@@ -22,6 +50,11 @@ struct Client::Impl {
 
   void post(std::function<void()> run) {
     caf::anon_send(handle, Closure{std::make_shared<std::function<void()>>(std::move(run))});
+  }
+
+  void ask(FrontQuestion question) {
+    auto shared = std::make_shared<FrontQuestion>(std::move(question));
+    post([core = core, shared] { (*core)->ask(std::move(*shared)); });
   }
 
   void spawn(caf::actor_system& system, ClientSetup setup) {
@@ -52,6 +85,10 @@ Result<std::unique_ptr<Client>> Client::embedded(Node& node) {
   Node::Impl& host = node.impl();
   ClientSetup setup;
   setup.caller = {host.options.cluster, "embedded", host.runtime->incarnation(), host.node_handle};
+  if (!host.has("directory")) {
+    setup.directory_host = host.options.directory_host;
+    setup.directory_port = host.options.directory_port;
+  }
   client->impl_->spawn(host.runtime->system(), std::move(setup));
   return client;
 }
@@ -63,6 +100,38 @@ uint64_t Client::generate(GenerateRequest request, GenerateHandlers handlers) {
     (*core)->start(id, std::move(request), std::move(handlers));
   });
   return id;
+}
+
+void Client::tokenize(GenerateRequest request, bool bare,
+                      std::function<void(Result<std::vector<int32_t>>)> done) {
+  FrontQuestion question;
+  question.purpose = v1::PREPARE_PURPOSE_TOKENS;
+  question.request = std::move(request);
+  question.without_special = bare;
+  question.answered = [done](const v1::PreparedRequest& prepared) {
+    done(std::vector<int32_t>(prepared.prompt().begin(), prepared.prompt().end()));
+  };
+  question.failed = [done](Error why) { done(std::move(why)); };
+  impl_->ask(std::move(question));
+}
+
+void Client::detokenize(std::vector<int32_t> tokens,
+                        std::function<void(Result<std::string>)> done) {
+  FrontQuestion question;
+  question.purpose = v1::PREPARE_PURPOSE_TEXT;
+  question.request.token_ids = std::move(tokens);
+  question.answered = [done](const v1::PreparedRequest& prepared) { done(prepared.text()); };
+  question.failed = [done](Error why) { done(std::move(why)); };
+  impl_->ask(std::move(question));
+}
+
+void Client::card(std::function<void(Result<ModelCard>)> done) {
+  FrontQuestion question;
+  question.answered = [done](const v1::PreparedRequest& prepared) {
+    done(from_wire(prepared.card()));
+  };
+  question.failed = [done](Error why) { done(std::move(why)); };
+  impl_->ask(std::move(question));
 }
 
 void Client::cancel(uint64_t id) {

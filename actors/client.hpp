@@ -22,10 +22,13 @@ struct Message {
   std::string content;
 };
 
-/// What to generate: exactly one of text, messages, token_ids.
+/// What to generate: exactly one of text, messages, token_ids, chat_json.
 struct GenerateRequest {
   std::optional<std::string> text;
   std::vector<Message> messages;
+  /// {"messages": [...], "tools": [...], "variables": {...}} as the model's template takes them;
+  /// the last two may be absent.
+  std::string chat_json;
   std::vector<int32_t> token_ids;
   engine::SamplingParams sampling;  ///< `seed` counts only when has_seed
   bool has_seed = false;
@@ -44,6 +47,11 @@ struct ClientDelta {
   std::vector<float> logprobs;  ///< one per token
   std::vector<std::vector<std::pair<int32_t, float>>> top_logprobs;
   std::string text;  ///< whole characters
+  /// Set in the choice's last delta.
+  std::string finish_reason;
+  uint32_t prompt_tokens = 0;
+  uint32_t cached_tokens = 0;     ///< as known now; of the whole request
+  uint32_t cacheable_tokens = 0;  ///< of the prompt's full blocks
 };
 
 struct ChoiceResult {
@@ -64,7 +72,8 @@ struct GenerateResult {
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;  ///< of the prompt, not computed but taken over from a worker's or a
                                ///< store's memory
-  std::string prefill_worker;  ///< empty: the decode worker computed the prompt
+  uint32_t cacheable_tokens = 0;  ///< of the prompt's full blocks, which are kept for others
+  std::string prefill_worker;     ///< empty: the decode worker computed the prompt
   std::string decode_worker;
   uint32_t blocks_moved = 0;
   uint64_t bytes_moved = 0;
@@ -83,6 +92,20 @@ struct GenerateHandlers {
   /// Exactly once, last: the whole result, or why there is none.
   std::function<void(Result<GenerateResult>)> on_end;
 };
+
+/// What a client must know of the model to speak for it.
+struct ModelCard {
+  std::string name;
+  uint32_t context_max = 0;
+  uint32_t vocab_size = 0;
+  uint32_t output_tokens_max = 0;
+  bool has_chat_template = false;
+  std::vector<std::string> token_bytes;  ///< what each token stands for inside of a text
+  std::vector<bool> is_control;          ///< of each token: markup, not text
+};
+
+/// The request's prompt and its output do not fit into the model's context; `what` has both sizes.
+bool is_context_exceeded(const Error& error);
 
 struct ClientOptions {
   std::string cluster;
@@ -108,6 +131,7 @@ struct WorkerStatus {
   uint32_t sessions = 0;
   uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, drafted = 0, accepted = 0;
   bool draining = false;  ///< takes nothing new
+  std::string unfit;      ///< why it gets no new requests now; empty: it does
 };
 
 /// In blocks where nothing else is said.
@@ -138,6 +162,13 @@ class Client {
 
   /// Starts a request; the id is for cancel().
   uint64_t generate(GenerateRequest request, GenerateHandlers handlers);
+  /// The prompt's tokens, without generating anything. With `bare` a text gets no BOS and EOS.
+  void tokenize(GenerateRequest request, bool bare,
+                std::function<void(Result<std::vector<int32_t>>)> done);
+  /// The text of the tokens, broken characters replaced.
+  void detokenize(std::vector<int32_t> tokens, std::function<void(Result<std::string>)> done);
+  /// What the front knows of its model. Errors: unavailable (no front answered in time).
+  void card(std::function<void(Result<ModelCard>)> done);
   /// Everything that the request holds anywhere is free within one step or chunk.
   void cancel(uint64_t id);
   /// Runs one request to its end. on_delta may be empty.

@@ -98,7 +98,8 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       drop_prefill(request);
       request.give_up_us = 0;
     }
-    const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty();
+    const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty() ||
+                      accepted.choice_finished;
     if (news && request.handlers.on_delta) request.handlers.on_delta(accepted.delta);
     if (accepted.closing) {
       end(request.id, going_down());
@@ -158,6 +159,7 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
   result.seed = prepared.sampling().seed();
   result.prompt_tokens = static_cast<uint32_t>(prepared.prompt_size());
   result.cached_tokens = stats.cached_tokens();
+  result.cacheable_tokens = request.resume.full_block_tokens();
   // Only what really came from there counts.
   if (stats.blocks_moved() > 0) result.prefill_worker = request.prefill_name;
   result.decode_worker = request.placement.decode().name();

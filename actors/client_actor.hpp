@@ -52,6 +52,19 @@ struct ClientRequest {
   TimeUs give_up_us = 0;  ///< deadline of the stage that waits for someone to be there
   bool prepared = false;
   std::string explanation;
+  /// Of a question that ends with the front's answer; failures go to handlers.on_end.
+  std::function<void(const v1::PreparedRequest&)> answered;
+  v1::PreparePurpose purpose = v1::PREPARE_PURPOSE_GENERATE;
+  bool without_special = false;
+};
+
+/// A question to the front.
+struct FrontQuestion {
+  v1::PreparePurpose purpose = v1::PREPARE_PURPOSE_CARD;
+  GenerateRequest request;
+  bool without_special = false;
+  std::function<void(const v1::PreparedRequest&)> answered;
+  std::function<void(Error)> failed;
 };
 
 class ClientCore {
@@ -64,6 +77,7 @@ class ClientCore {
   void on_tick();
 
   void start(uint64_t id, GenerateRequest request, GenerateHandlers handlers);
+  void ask(FrontQuestion question);
   void cancel(uint64_t id);
   void view(std::function<void(Result<ClusterView>)> done);
   void drain(const std::string& node, std::function<void(Result<uint32_t>)> done);

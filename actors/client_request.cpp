@@ -12,9 +12,13 @@ namespace {
 
 constexpr int retry_delay_ms = 150;
 
-v1::PrepareRequest to_prepare(uint64_t id, const GenerateRequest& request) {
+v1::PrepareRequest to_prepare(const ClientRequest& asked) {
+  const GenerateRequest& request = asked.request;
   v1::PrepareRequest wire;
-  wire.set_request_id(id);
+  wire.set_request_id(asked.id);
+  wire.set_purpose(asked.purpose);
+  wire.set_without_special(asked.without_special);
+  wire.set_chat_json(request.chat_json);
   wire.set_model(request.model);
   if (request.text) {
     wire.set_has_text(true);
@@ -57,6 +61,22 @@ void ClientCore::start(uint64_t id, GenerateRequest request, GenerateHandlers ha
   prepare(added);
 }
 
+void ClientCore::ask(FrontQuestion question) {
+  const uint64_t id = random_u64();
+  ClientRequest& added = requests_[id];
+  added.id = id;
+  added.purpose = question.purpose;
+  added.without_special = question.without_special;
+  added.request = std::move(question.request);
+  added.answered = std::move(question.answered);
+  added.handlers.on_end = [failed = std::move(question.failed)](Result<GenerateResult> result) {
+    if (!result) failed(std::move(result).error());
+  };
+  added.started_us = now_us();
+  added.give_up_us = added.started_us + limits::wait_new_us;
+  prepare(added);
+}
+
 void ClientCore::later(const ClientRequest& request, int ms,
                        void (ClientCore::*again)(ClientRequest&)) {
   const uint64_t id = request.id;
@@ -80,7 +100,7 @@ void ClientCore::prepare(ClientRequest& request) {
                   "troupe status shows what is running"));
     return;
   }
-  std::string payload = to_prepare(id, request.request).SerializeAsString();
+  std::string payload = to_prepare(request).SerializeAsString();
   auto again = [this, id, generation](const Error& why) {
     ClientRequest* found = find(id, generation);
     if (found == nullptr) return;
@@ -115,6 +135,12 @@ void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
     } else {
       end(request.id, why);
     }
+    return;
+  }
+  if (request.answered) {
+    const auto answered = std::move(request.answered);
+    requests_.erase(found);
+    answered(prepared);
     return;
   }
   request.prepared = true;

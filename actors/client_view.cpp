@@ -53,6 +53,7 @@ ClusterView to_view(const v1::Members& members, const v1::RouterStatus& router) 
     worker.drafted = load.drafted();
     worker.accepted = load.accepted();
     worker.draining = load.draining();
+    worker.unfit = load.unfit();
     view.workers.push_back(std::move(worker));
   }
   for (const v1::StoreReport& report : router.stores()) view.stores.push_back(to_status(report));

@@ -28,12 +28,13 @@ void answer(FrontActor::stateful_pointer<FrontState> self, const caf::strong_act
             const v1::PrepareRequest& request) {
   const TimeUs began_us = now_us();
   v1::PreparedRequest prepared = self->state.preparer->prepare(request, random_u64());
-  if (!schemas::failed(prepared.failure()) && prepared.root().empty()) {
+  const bool generates = request.purpose() == v1::PREPARE_PURPOSE_GENERATE;
+  if (generates && !schemas::failed(prepared.failure()) && prepared.root().empty()) {
     // Blocks are named after the workers' numerics.
     *prepared.mutable_failure() =
         schemas::to_wire(error(Code::unavailable, "no worker has joined yet"));
   }
-  count_prepared(self->state, prepared, began_us);
+  if (generates) count_prepared(self->state, prepared, began_us);
   send_parts(self, caf::actor_cast<PartSink>(client), v1::PART_PREPARED,
              prepared.SerializeAsString(), [](Status status) {
                if (!status)

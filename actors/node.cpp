@@ -28,7 +28,8 @@ Result<text::TokenizerSpec> read_tokenizer_of(const std::string& folder) {
   return std::move(loaded.spec);
 }
 
-constexpr const char* known_roles = "directory, router, front, prefill, decode, draft, kv_store";
+constexpr const char* known_roles =
+    "directory, router, front, prefill, decode, draft, kv_store, gateway";
 
 Status check_store(const NodeOptions& options) {
   const auto plays = [&options](const char* role) {
@@ -55,7 +56,7 @@ Status check_roles(const NodeOptions& options) {
   }
   for (const std::string& role : options.roles) {
     if (role == "directory" || role == "router" || role == "front" || role == "prefill" ||
-        role == "decode" || role == "draft" || role == "kv_store") {
+        role == "decode" || role == "draft" || role == "kv_store" || role == "gateway") {
       continue;
     }
     return error(Code::unsupported, concat("node ", options.name, " has the role ", role),

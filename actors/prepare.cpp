@@ -3,6 +3,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "actors/client.hpp"
 #include "actors/limits.hpp"
 #include "base/concat.hpp"
 #include "engine/sampling.hpp"
@@ -11,6 +12,29 @@
 #include "text/utf8.hpp"
 
 namespace troupe::actors {
+namespace {
+
+/// The first words of the refusal of a prompt that does not fit into the context.
+constexpr std::string_view too_long = "the prompt has ";
+
+Status read_chat(const std::string& chat_json, text::RenderInput& input) {
+  text::Json chat = text::Json::parse(chat_json, nullptr, false);
+  if (!chat.is_object() || !chat.contains("messages") || !chat["messages"].is_array()) {
+    return error(Code::invalid_argument, "chat_json is no object with an array of messages");
+  }
+  input.messages = std::move(chat["messages"]);
+  if (chat.contains("tools")) input.tools = std::move(chat["tools"]);
+  if (chat.contains("variables") && chat["variables"].is_object()) {
+    input.variables = std::move(chat["variables"]);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_context_exceeded(const Error& error) {
+  return error.code == Code::invalid_argument && error.what.starts_with(too_long);
+}
 
 Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint32_t context_max,
                                                  std::string model_name, RequestLimits limits) {
@@ -41,7 +65,9 @@ void Preparer::set_fingerprint(const std::string& fingerprint, uint32_t tokens_p
 
 v1::PreparedRequest Preparer::prepare(const v1::PrepareRequest& request,
                                       uint64_t random_seed) const {
-  auto prepared = try_prepare(request, random_seed);
+  auto prepared = request.purpose() == v1::PREPARE_PURPOSE_GENERATE
+                      ? try_prepare(request, random_seed)
+                      : answer(request);
   if (prepared) return std::move(*prepared);
   v1::PreparedRequest refused;
   refused.set_request_id(request.request_id());
@@ -58,6 +84,7 @@ Result<text::ChatPrompt> Preparer::render(const v1::PrepareRequest& request) con
   for (const v1::ChatMessage& message : request.messages()) {
     input.messages.push_back({{"role", message.role()}, {"content", message.content()}});
   }
+  if (!request.chat_json().empty()) TROUPE_TRY(read_chat(request.chat_json(), input));
   input.bos_token = bos_text_;
   input.eos_token = eos_text_;
   input.now_s = static_cast<int64_t>(std::time(nullptr));
@@ -66,11 +93,11 @@ Result<text::ChatPrompt> Preparer::render(const v1::PrepareRequest& request) con
 
 Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& request) const {
   const int given = (request.has_text() ? 1 : 0) + (request.messages_size() > 0 ? 1 : 0) +
-                    (request.token_ids_size() > 0 ? 1 : 0);
+                    (request.token_ids_size() > 0 ? 1 : 0) + (request.chat_json().empty() ? 0 : 1);
   if (given != 1) {
     return error(Code::invalid_argument,
                  given == 0 ? "the request has no prompt" : "the request has several prompts",
-                 "exactly one of text, messages and token_ids");
+                 "exactly one of text, messages, chat_json and token_ids");
   }
   if (request.token_ids_size() > 0) {
     return std::vector<int32_t>(request.token_ids().begin(), request.token_ids().end());
@@ -79,7 +106,7 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
     return error(Code::unsupported, "the model file has no tokenizer", "send token ids");
   }
   text::EncodeOptions options;
-  options.add_special = true;
+  options.add_special = !request.without_special();
   options.parse_special = request.parse_special();
   if (request.has_text()) return tokenizer_->encode(request.text(), options);
   for (int i = 0; i < request.messages_size(); ++i) {
@@ -97,12 +124,70 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   return tokenizer_->encode(prompt.text, options);
 }
 
+Status Preparer::check_model(const v1::PrepareRequest& request) const {
+  if (request.model().empty() || request.model() == model_name_) return {};
+  return error(Code::not_found, concat("no model \"", request.model(), "\" is served here"),
+               concat("this cluster serves \"", model_name_, "\""));
+}
+
+Status Preparer::check_prompt(const std::vector<int32_t>& tokens) const {
+  if (tokens.empty()) {
+    return error(Code::invalid_argument, "the prompt is empty", "at least one token");
+  }
+  if (tokens.size() >= context_max_) {
+    return error(Code::invalid_argument,
+                 concat(too_long, tokens.size(), " tokens, the context holds ", context_max_),
+                 concat("at most ", context_max_ - 1, " prompt tokens"));
+  }
+  for (int32_t token : tokens) {
+    if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;
+    return error(Code::invalid_argument, concat("token id ", token, " is not in the vocabulary"),
+                 concat("0 to ", vocab_size_ - 1));
+  }
+  return {};
+}
+
+v1::ModelCard Preparer::card() const {
+  v1::ModelCard card;
+  card.set_name(model_name_);
+  card.set_context_max(context_max_);
+  card.set_vocab_size(vocab_size_);
+  card.set_output_tokens_max(limits_.output_tokens_max);
+  card.set_has_chat_template(template_.has_value());
+  for (int32_t id = 0; tokenizer_ && id < tokenizer_->size(); ++id) {
+    const std::string_view bytes = tokenizer_->token_bytes(id);
+    card.mutable_token_bytes()->append(bytes);
+    card.add_token_lengths(static_cast<uint32_t>(bytes.size()));
+    if (tokenizer_->is_control(id)) card.add_control_tokens(id);
+  }
+  return card;
+}
+
+Result<v1::PreparedRequest> Preparer::answer(const v1::PrepareRequest& request) const {
+  v1::PreparedRequest answer;
+  answer.set_request_id(request.request_id());
+  if (request.purpose() == v1::PREPARE_PURPOSE_CARD) {
+    *answer.mutable_card() = card();
+    return answer;
+  }
+  TROUPE_TRY(check_model(request));
+  if (request.purpose() == v1::PREPARE_PURPOSE_TEXT) {
+    if (!tokenizer_) return error(Code::unsupported, "the model file has no tokenizer");
+    const std::vector<int32_t> ids(request.token_ids().begin(), request.token_ids().end());
+    TROUPE_ASSIGN(*answer.mutable_text(), tokenizer_->decode_text(ids));
+    return answer;
+  }
+  if (request.purpose() != v1::PREPARE_PURPOSE_TOKENS) {
+    return error(Code::unsupported, concat("a question of kind ", int{request.purpose()}));
+  }
+  TROUPE_ASSIGN(const std::vector<int32_t> tokens, tokens_of(request));
+  answer.mutable_prompt()->Add(tokens.begin(), tokens.end());
+  return answer;
+}
+
 Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& request,
                                                   uint64_t random_seed) const {
-  if (!request.model().empty() && request.model() != model_name_) {
-    return error(Code::not_found, concat("no model \"", request.model(), "\" is served here"),
-                 concat("this cluster serves \"", model_name_, "\""));
-  }
+  TROUPE_TRY(check_model(request));
   if (request.choices() == 0 || request.choices() > engine::limits::choices_max) {
     return error(Code::invalid_argument, concat("n is ", request.choices()),
                  concat("1 to ", engine::limits::choices_max));
@@ -116,20 +201,7 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
                         " (limits.output_tokens_max of its manifest)"));
   }
   TROUPE_ASSIGN(std::vector<int32_t> tokens, tokens_of(request));
-  if (tokens.empty()) {
-    return error(Code::invalid_argument, "the prompt is empty", "at least one token");
-  }
-  if (tokens.size() >= context_max_) {
-    return error(
-        Code::invalid_argument,
-        concat("the prompt has ", tokens.size(), " tokens, the context holds ", context_max_),
-        concat("at most ", context_max_ - 1, " prompt tokens"));
-  }
-  for (int32_t token : tokens) {
-    if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;
-    return error(Code::invalid_argument, concat("token id ", token, " is not in the vocabulary"),
-                 concat("0 to ", vocab_size_ - 1));
-  }
+  TROUPE_TRY(check_prompt(tokens));
   if (!request.has_seed()) sampling.seed = random_seed;
   if (tokenizer_) {
     sampling.stop_ids.insert(sampling.stop_ids.end(), tokenizer_->stop_ids().begin(),

@@ -34,14 +34,18 @@ class Preparer {
   /// What the workers said that their blocks are interchangeable with.
   void set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block);
 
-  /// The prepared request, or one with its failure set. `random_seed` is used when the request has
-  /// no seed.
+  /// The prepared request, or one with its failure set; for another purpose than a generation what
+  /// was asked for. `random_seed` is used when the request has no seed.
   v1::PreparedRequest prepare(const v1::PrepareRequest& request, uint64_t random_seed) const;
 
  private:
   Preparer() = default;
   Result<v1::PreparedRequest> try_prepare(const v1::PrepareRequest& request,
                                           uint64_t random_seed) const;
+  Result<v1::PreparedRequest> answer(const v1::PrepareRequest& request) const;
+  Status check_model(const v1::PrepareRequest& request) const;
+  Status check_prompt(const std::vector<int32_t>& tokens) const;
+  v1::ModelCard card() const;
   Result<std::vector<int32_t>> tokens_of(const v1::PrepareRequest& request) const;
   Result<text::ChatPrompt> render(const v1::PrepareRequest& request) const;
   void name_blocks(v1::PreparedRequest& prepared) const;

@@ -96,6 +96,9 @@ ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
   choice.top_logprobs.insert(choice.top_logprobs.end(), out.top_logprobs.begin(),
                              out.top_logprobs.end());
   if (delta.has_stats()) current_[delta.choice()] = delta.stats();
+  out.prompt_tokens = static_cast<uint32_t>(prepared_.prompt_size());
+  out.cached_tokens = stats().cached_tokens();
+  out.cacheable_tokens = full_block_tokens();
   if (delta.finish().empty()) return accepted;
   fold_stats(delta.choice());
   if (delta.finish() == "failed" || delta.finish() == "moved" || delta.finish() == "closing") {
@@ -104,6 +107,7 @@ ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
     return accepted;
   }
   choice.finish_reason = delta.finish();
+  out.finish_reason = delta.finish();
   accepted.choice_finished = true;
   return accepted;
 }
@@ -119,6 +123,12 @@ v1::ChoiceStats ResumePoint::stats() const {
   v1::ChoiceStats total = past_;
   for (const v1::ChoiceStats& choice : current_) add(total, choice);
   return total;
+}
+
+uint32_t ResumePoint::full_block_tokens() const {
+  const auto size = static_cast<uint32_t>(prepared_.prompt_size());
+  const uint32_t block = prepared_.tokens_per_block();
+  return block == 0 ? 0 : size / block * block;
 }
 
 bool ResumePoint::all_finished() const {

@@ -263,7 +263,12 @@ void take_report(RouterState& state, const v1::StoreReport& report) {
 v1::RouterStatus status_of(RouterState& state) {
   v1::RouterStatus status;
   const kv::ClusterIndex& index = state.placement.index();
-  for (const auto& [name, worker] : state.workers) *status.add_workers() = worker.load;
+  for (const auto& [name, worker] : state.workers) {
+    v1::LoadReport& load = *status.add_workers();
+    load = worker.load;
+    load.set_name(name);
+    load.set_unfit(unfit(worker, now_us()));
+  }
   for (const auto& [name, store] : state.stores) {
     v1::StoreReport& report = *status.add_stores();
     report = store.report;

@@ -9,6 +9,7 @@ namespace troupe {
 const std::vector<SettingDoc>& setting_docs() {
   static const std::vector<SettingDoc> docs = {
       {"TROUPE_LOG", "log level: debug, info, warning, error, off (default info)"},
+      {"TROUPE_API_KEY", "a key that HTTP requests must give (default: none)"},
       {"TROUPE_RUN_DIR",
        "where running clusters keep sockets, certificates and logs (default "
        "$XDG_RUNTIME_DIR/troupe, else /tmp/troupe-<uid>)"},

@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
+#include "cli/gateway_options.hpp"
 #include "cli/join_options.hpp"
 #include "cli/node_options.hpp"
 #include "cli/options.hpp"
@@ -64,6 +65,13 @@ void drain(actors::Node& node, int64_t left_ms, const sigset_t& signals) {
   }
 }
 
+void drain(gateway::Gateway& http, int64_t left_ms, const sigset_t& signals) {
+  constexpr int64_t look_ms = 100;
+  for (; left_ms > 0 && !http.drain(std::min(left_ms, look_ms)); left_ms -= look_ms) {
+    if (is_told_to_stop(signals)) return;
+  }
+}
+
 void drain(actors::Node& node, const launch::NodeStart& start, const sigset_t& signals) {
   const auto& limits = start.spec.limits();
   int64_t left_ms = static_cast<int64_t>(limits.drain_timeout_ms());
@@ -74,13 +82,23 @@ void drain(actors::Node& node, const launch::NodeStart& start, const sigset_t& s
   drain(node, left_ms, signals);
 }
 
+/// Says goodbye; the gateway is null if the process is none.
+using Leave = std::function<void(actors::Node&, gateway::Gateway*)>;
+
 /// Starts the node, joins and runs until one of end_signals(), which the caller has blocked; then
 /// `leave` says goodbye.
-int run_node(const actors::NodeOptions& options, int timeout_ms, const sigset_t& signals,
-             const std::function<void(actors::Node&)>& leave) {
+int run_node(const actors::NodeOptions& options,
+             const std::optional<gateway::GatewayOptions>& wanted, int timeout_ms,
+             const sigset_t& signals, const Leave& leave) {
   auto node = actors::Node::start(options);
   if (!node) return refuse_start(node.error());
   if (auto joined = join(**node, timeout_ms, signals); !joined) return refuse_start(joined.error());
+  std::unique_ptr<gateway::Gateway> http;
+  if (wanted) {
+    auto started = gateway::Gateway::start(*wanted, **node);
+    if (!started) return refuse_start(started.error());
+    http = std::move(*started);
+  }
   if (auto told = launch::announce_ready((*node)->port()); !told) {
     return report(told.error(), false);
   }
@@ -89,7 +107,8 @@ int run_node(const actors::NodeOptions& options, int timeout_ms, const sigset_t&
   int signal = 0;
   sigwait(&signals, &signal);
   log_info("node", concat(options.name, " stops on signal ", signal));
-  leave(**node);
+  leave(**node, http.get());
+  http.reset();
   node->reset();
   return 0;
 }
@@ -97,8 +116,9 @@ int run_node(const actors::NodeOptions& options, int timeout_ms, const sigset_t&
 int do_join(const JoinFlags& flags, const sigset_t& signals) {
   const auto options = join_options(flags);
   if (!options) return refuse_start(options.error());
-  return run_node(*options, join_timeout_ms, signals,
-                  [&](actors::Node& node) { drain(node, join_drain_ms, signals); });
+  return run_node(
+      *options, {}, join_timeout_ms, signals,
+      [&](actors::Node& node, gateway::Gateway*) { drain(node, join_drain_ms, signals); });
 }
 
 int do_node(const Flags& flags) {
@@ -112,9 +132,16 @@ int do_node(const Flags& flags) {
   if (!start) return refuse_start(start.error());
   auto options = node_options(*start);
   if (!options) return refuse_start(options.error());
-  return run_node(*options, static_cast<int>(start->spec.limits().start_timeout_ms()), signals,
-                  [&](actors::Node& node) {
-                    if (launch::is_stopping(*start) && start->has_directory_here) {
+  auto wanted = gateway_options(*start);
+  if (!wanted) return refuse_start(wanted.error());
+  return run_node(*options, *wanted, static_cast<int>(start->spec.limits().start_timeout_ms()),
+                  signals, [&](actors::Node& node, gateway::Gateway* http) {
+                    const bool is_end = launch::is_stopping(*start);
+                    // With the whole cluster the streams end at once.
+                    if (http != nullptr) {
+                      drain(*http, is_end ? 1 : (*options).limits.drain_timeout_ms, signals);
+                    }
+                    if (is_end && start->has_directory_here) {
                       node.announce_end();
                     } else {
                       drain(node, *start, signals);

@@ -6,11 +6,13 @@
 #include <ctime>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
+#include "cli/gateway_options.hpp"
 #include "cli/options.hpp"
 #include "cli/signals.hpp"
 #include "launch/certificates.hpp"
@@ -25,6 +27,8 @@ struct Flags {
   std::string name = "serve";
   std::string host = "127.0.0.1";
   uint16_t port = 0;
+  std::string model_name;
+  GatewayFlags gateway;
 };
 
 launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& directory,
@@ -51,7 +55,30 @@ launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& di
   return state;
 }
 
+/// Serves until a signal comes; then streams get some time to end, unless another one comes.
+Status serve_http(const std::optional<gateway::GatewayOptions>& wanted, actors::Node& node,
+                  const sigset_t& signals) {
+  std::unique_ptr<gateway::Gateway> http;
+  if (wanted) {
+    TROUPE_ASSIGN(http, gateway::Gateway::start(*wanted, node));
+    std::cerr << "HTTP at " << (wanted->server.certificate_file.empty() ? "http" : "https") << "://"
+              << wanted->server.address << ":" << http->port()
+              << (wanted->access.keys.empty() ? " (no key)" : "") << std::endl;
+  }
+  std::cerr << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)" << std::endl;
+  int signal = 0;
+  sigwait(&signals, &signal);
+  if (!http) return {};
+  constexpr int64_t look_ms = 100;
+  const timespec at_once{};
+  for (int64_t left_ms = gateway::limits::drain_ms; left_ms > 0; left_ms -= look_ms) {
+    if (http->drain(look_ms) || sigtimedwait(&signals, nullptr, &at_once) > 0) break;
+  }
+  return {};
+}
+
 Status serve(const Flags& flags, const sigset_t& signals) {
+  TROUPE_ASSIGN(const auto wanted, gateway_options(flags.gateway));
   TROUPE_ASSIGN(const launch::RunDirectory directory, launch::RunDirectory::make(flags.name));
   TROUPE_ASSIGN(const launch::Descriptor lock, directory.lock());
   TROUPE_TRY(directory.prepare());
@@ -66,7 +93,8 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   options.port = flags.port;
   options.tls = {files.certificate, files.key, files.authority};
   options.model_path = flags.model.model_path;
-  options.model_name = model_name_of(flags.model.model_path);
+  options.model_name =
+      flags.model_name.empty() ? model_name_of(flags.model.model_path) : flags.model_name;
   options.worker = worker_options(flags.model);
   auto node = actors::Node::start(options);
   Status outcome;
@@ -78,10 +106,9 @@ Status serve(const Flags& flags, const sigset_t& signals) {
              !written) {
     outcome = written;
   } else {
-    std::cerr << "serving " << options.model_name << " (" << (*node)->describe() << ")\n"
-              << "try:  troupe chat   or   troupe generate \"Hello\"   (Ctrl-C stops)" << std::endl;
-    int signal = 0;
-    sigwait(&signals, &signal);
+    std::cerr << "serving " << options.model_name << " (" << (*node)->describe() << ")"
+              << std::endl;
+    outcome = serve_http(wanted, **node, signals);
     (*node)->announce_end();
     node->reset();
   }
@@ -106,6 +133,9 @@ void add_serve(CLI::App& app, Chosen& run) {
   add_text(*command, "--host", flags->host, "address to listen on (default 127.0.0.1)");
   add_whole(*command, "--port", flags->port, {0, 65535}, "7000",
             "control port, 0 to 65535; 0: a free one (default 0)");
+  add_text(*command, "--model-name", flags->model_name,
+           "what clients call the model (default: the file's name)");
+  add_gateway_flags(*command, flags->gateway);
   add_model_options(*command, flags->model);
   command->callback([&run, flags] { run = [flags] { return do_serve(*flags); }; });
 }

@@ -26,6 +26,13 @@ target_link_libraries(troupe::cli11 INTERFACE CLI11::CLI11)
 add_library(troupe::yaml INTERFACE IMPORTED)
 target_link_libraries(troupe::yaml INTERFACE yaml-cpp)
 
+# Headers alone: Asio and Beast.
+find_path(BOOST_INCLUDE_DIR boost/beast.hpp REQUIRED)
+add_library(troupe::boost INTERFACE IMPORTED)
+target_include_directories(troupe::boost INTERFACE ${BOOST_INCLUDE_DIR})
+target_compile_definitions(troupe::boost INTERFACE BOOST_ERROR_CODE_HEADER_ONLY
+  BOOST_ASIO_DISABLE_CONCEPTS)
+
 # UCX: the system's, or another one with -DUCX_ROOT=.
 find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${UCX_ROOT}/include REQUIRED)
 find_library(UCP_LIBRARY ucp HINTS ${UCX_ROOT}/lib REQUIRED)

@@ -11,7 +11,7 @@
 namespace troupe::launch {
 namespace {
 
-constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_GATEWAY, v1::Manifest::ROLE_MONITOR};
+constexpr v1::Manifest::Role not_built[] = {v1::Manifest::ROLE_MONITOR};
 
 bool computes(const PlannedProcess& process) {
   return process.plays("prefill") || process.plays("decode");
@@ -127,6 +127,7 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
     }
     if (computes(process)) process.kv_bytes = spec.kv_memory_bytes();
     if (process.plays("draft")) process.draft_bytes = spec.draft_memory_bytes();
+    if (process.plays("gateway")) process.listen = spec.listen();
     if (process.plays("kv_store")) process.store_bytes = spec.store_memory_bytes();
     for (const auto& host : manifest.spec.hosts()) {
       if (host.name() != spec.host()) continue;

@@ -26,6 +26,7 @@ struct PlannedProcess {
   uint64_t draft_bytes = 0;  ///< 0 unless it drafts
   uint64_t store_bytes = 0;  ///< 0 unless it is a kv_store
   uint16_t port = 0;         ///< 0: a free one is chosen at start
+  std::string listen;        ///< where HTTP is served; empty unless it is a gateway
 
   [[nodiscard]] bool plays(const std::string& role) const;
 };

@@ -1,0 +1,153 @@
+// The gateway in front of a real cast in one process, over real sockets.
+#include "actors/client.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/json.hpp"
+#include "tests/gateway/http_client.hpp"
+#include "tests/support/cluster_program.hpp"
+#include "tests/support/test_files.hpp"
+#include "tests/support/tiny_llama.hpp"
+
+namespace troupe::testing {
+namespace {
+
+using gateway::Json;
+
+struct Served {
+  Served() {
+    TinyLlamaOptions tiny;
+    tiny.context = 4096;
+    make_tiny_llama(file.path(), tiny);
+    actors::NodeOptions options;
+    options.roles = {"directory", "router", "front", "prefill", "decode"};
+    options.model_path = file.path();
+    options.model_name = "tiny";
+    options.worker.kv_bytes = 32u << 20;
+    options.worker.threads = 1;
+    auto started = actors::Node::start(options);
+    REQUIRE(started.ok());
+    node = std::move(*started);
+    REQUIRE(node->wait_joined(20'000).ok());
+    auto opened = gateway::Gateway::start({}, *node);
+    REQUIRE(opened.ok());
+    http = std::move(*opened);
+    REQUIRE(eventually([&] { return status("GET", "/health/ready", "") == 200; }, 10'000));
+  }
+
+  std::string ask(const std::string& method, const std::string& path, const std::string& body) {
+    RawClient client(http->port());
+    client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+                "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+                "\r\n\r\n" + body);
+    CHECK(client.read_to_end(30'000));
+    return client.text();
+  }
+  int status(const std::string& method, const std::string& path, const std::string& body) {
+    const std::string reply = ask(method, path, body);
+    return reply.size() < 12 ? 0 : std::atoi(reply.c_str() + 9);
+  }
+  Json json(const std::string& path, const Json& body) {
+    const std::string reply = ask("POST", path, body.dump());
+    return Json::parse(reply.substr(reply.find("\r\n\r\n") + 4), nullptr, false);
+  }
+
+  TemporaryFile file{".gguf"};
+  std::unique_ptr<actors::Node> node;
+  std::unique_ptr<gateway::Gateway> http;
+};
+
+Json some_completion() {
+  return {{"model", "tiny"}, {"prompt", "abcabcabc"}, {"max_tokens", 24}, {"temperature", 1},
+          {"seed", 9},       {"ignore_eos", true}};
+}
+
+TEST_CASE("served: the text of HTTP is that of the client, streamed or not, alone or not") {
+  Served at;
+  actors::GenerateRequest request;
+  request.text = "abcabcabc";
+  request.sampling.max_tokens = 24;
+  request.sampling.temperature = 1;
+  request.sampling.seed = 9;
+  request.has_seed = true;
+  request.sampling.ignore_eos = true;
+  auto client = actors::Client::embedded(*at.node);
+  REQUIRE(client.ok());
+  const auto wanted = (*client)->generate_and_wait(request);
+  REQUIRE(wanted.ok());
+  const std::string text = gateway::text_of(wanted->choices[0].text);
+
+  Json body = some_completion();
+  CHECK(gateway::text_of(at.json("/v1/completions", body)["choices"][0]["text"]) == text);
+  body["stream"] = true;
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back(at.http->port());
+    const std::string sent = body.dump();
+    clients.back().send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                        std::to_string(sent.size()) + "\r\n\r\n" + sent);
+  }
+  for (RawClient& streaming : clients) {
+    REQUIRE(streaming.read_until("[DONE]", 30'000));
+    std::string streamed;
+    const std::string& got = streaming.text();
+    for (size_t from = 0; (from = got.find("data: {", from)) != std::string::npos;) {
+      from += 6;
+      const Json event = Json::parse(got.substr(from, got.find('\n', from) - from));
+      if (!event["choices"].empty()) streamed += event["choices"][0]["text"].get<std::string>();
+    }
+    CHECK(gateway::text_of(streamed) == text);
+  }
+}
+
+TEST_CASE("served: prompts that are too long, tokens there and back, cancelled work is gone") {
+  Served at;
+  Json body = some_completion();
+  body["prompt"] = std::string(5000, 'a');
+  const Json error = at.json("/v1/completions", body)["error"];
+  CHECK(error["code"] == "context_length_exceeded");
+  CHECK(error["message"].get<std::string>().find("4096") != std::string::npos);
+
+  const Json tokens = at.json("/tokenize", {{"prompt", "abc"}, {"add_special_tokens", false}});
+  REQUIRE(tokens["count"].get<int>() > 0);
+  CHECK(at.json("/detokenize", {{"tokens", tokens["tokens"]}})["prompt"] == "abc");
+  CHECK(at.status("GET", "/v1/models/tiny", "") == 200);
+  CHECK(at.status("GET", "/openapi.json", "") == 200);
+
+  body = some_completion();
+  body["max_tokens"] = 4000;
+  body["stream"] = true;
+  {
+    RawClient client(at.http->port());
+    const std::string sent = body.dump();
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                std::to_string(sent.size()) + "\r\n\r\n" + sent);
+    REQUIRE(client.read_until("data: ", 20'000));
+  }
+  auto client = actors::Client::embedded(*at.node);
+  REQUIRE(client.ok());
+  CHECK(eventually(
+      [&] {
+        const auto view = (*client)->view(std::chrono::seconds(2));
+        return view && view->bookings == 0 && view->workers.size() == 1 &&
+               view->workers[0].running == 0 && view->workers[0].waiting == 0;
+      },
+      3'000));
+}
+
+TEST_CASE("served: draining lets streams end and refuses what is new") {
+  Served at;
+  Json body = some_completion();
+  body["max_tokens"] = 400;
+  body["stream"] = true;
+  RawClient client(at.http->port());
+  const std::string sent = body.dump();
+  client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+              std::to_string(sent.size()) + "\r\n\r\n" + sent);
+  REQUIRE(client.read_until("data: ", 20'000));
+  at.http->drain(1);
+  CHECK(at.status("POST", "/v1/completions", some_completion().dump()) == 503);
+  CHECK(at.http->drain(30'000));
+  CHECK(client.read_until("[DONE]"));
+}
+
+}  // namespace
+}  // namespace troupe::testing

@@ -98,8 +98,8 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       drop_prefill(request);
       request.give_up_us = 0;
     }
-    const bool news = !accepted.delta.tokens.empty() || !accepted.delta.text.empty() ||
-                      accepted.choice_finished;
+    const bool news =
+        !accepted.delta.tokens.empty() || !accepted.delta.text.empty() || accepted.choice_finished;
     if (news && request.handlers.on_delta) request.handlers.on_delta(accepted.delta);
     if (accepted.closing) {
       end(request.id, going_down());

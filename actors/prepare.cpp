@@ -3,7 +3,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "actors/client.hpp"
+#include "actors/context_error.hpp"
 #include "actors/limits.hpp"
 #include "base/concat.hpp"
 #include "engine/sampling.hpp"
@@ -13,9 +13,6 @@
 
 namespace troupe::actors {
 namespace {
-
-/// The first words of the refusal of a prompt that does not fit into the context.
-constexpr std::string_view too_long = "the prompt has ";
 
 Status read_chat(const std::string& chat_json, text::RenderInput& input) {
   text::Json chat = text::Json::parse(chat_json, nullptr, false);
@@ -31,10 +28,6 @@ Status read_chat(const std::string& chat_json, text::RenderInput& input) {
 }
 
 }  // namespace
-
-bool is_context_exceeded(const Error& error) {
-  return error.code == Code::invalid_argument && error.what.starts_with(too_long);
-}
 
 Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint32_t context_max,
                                                  std::string model_name, RequestLimits limits) {
@@ -134,11 +127,7 @@ Status Preparer::check_prompt(const std::vector<int32_t>& tokens) const {
   if (tokens.empty()) {
     return error(Code::invalid_argument, "the prompt is empty", "at least one token");
   }
-  if (tokens.size() >= context_max_) {
-    return error(Code::invalid_argument,
-                 concat(too_long, tokens.size(), " tokens, the context holds ", context_max_),
-                 concat("at most ", context_max_ - 1, " prompt tokens"));
-  }
+  if (tokens.size() >= context_max_) return context_exceeded(tokens.size(), context_max_);
   for (int32_t token : tokens) {
     if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;
     return error(Code::invalid_argument, concat("token id ", token, " is not in the vocabulary"),

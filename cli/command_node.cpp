@@ -87,14 +87,16 @@ using Leave = std::function<void(actors::Node&, gateway::Gateway*)>;
 
 /// Starts the node, joins and runs until one of end_signals(), which the caller has blocked; then
 /// `leave` says goodbye.
-int run_node(const actors::NodeOptions& options,
-             const std::optional<gateway::GatewayOptions>& wanted, int timeout_ms,
-             const sigset_t& signals, const Leave& leave) {
+int run_node(const actors::NodeOptions& options, std::optional<gateway::GatewayOptions> wanted,
+             int timeout_ms, const sigset_t& signals, const Leave& leave) {
   auto node = actors::Node::start(options);
   if (!node) return refuse_start(node.error());
   if (auto joined = join(**node, timeout_ms, signals); !joined) return refuse_start(joined.error());
   std::unique_ptr<gateway::Gateway> http;
   if (wanted) {
+    const bool is_directory = options.directory_port == 0;
+    wanted->cluster = watcher_of(options, is_directory ? options.host : options.directory_host,
+                                 is_directory ? (*node)->port() : options.directory_port);
     auto started = gateway::Gateway::start(*wanted, **node);
     if (!started) return refuse_start(started.error());
     http = std::move(*started);

@@ -56,10 +56,11 @@ launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& di
 }
 
 /// Serves until a signal comes; then streams get some time to end, unless another one comes.
-Status serve_http(const std::optional<gateway::GatewayOptions>& wanted, actors::Node& node,
-                  const sigset_t& signals) {
+Status serve_http(std::optional<gateway::GatewayOptions> wanted, const actors::NodeOptions& options,
+                  actors::Node& node, const sigset_t& signals) {
   std::unique_ptr<gateway::Gateway> http;
   if (wanted) {
+    wanted->cluster = watcher_of(options, options.host, node.port());
     TROUPE_ASSIGN(http, gateway::Gateway::start(*wanted, node));
     std::cerr << "HTTP at " << (wanted->server.certificate_file.empty() ? "http" : "https") << "://"
               << wanted->server.address << ":" << http->port()
@@ -108,7 +109,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   } else {
     std::cerr << "serving " << options.model_name << " (" << (*node)->describe() << ")"
               << std::endl;
-    outcome = serve_http(wanted, **node, signals);
+    outcome = serve_http(wanted, options, **node, signals);
     (*node)->announce_end();
     node->reset();
   }

@@ -113,4 +113,15 @@ Result<std::optional<gateway::GatewayOptions>> gateway_options(const launch::Nod
   return std::optional(std::move(options));
 }
 
+actors::ClientOptions watcher_of(const actors::NodeOptions& node, const std::string& host,
+                                 uint16_t port) {
+  actors::ClientOptions options;
+  options.cluster = node.cluster;
+  options.directory_host = host;
+  options.directory_port = port;
+  options.tls = node.tls;
+  options.name = node.name + "-metrics";
+  return options;
+}
+
 }  // namespace troupe::cli

@@ -28,4 +28,8 @@ Result<std::optional<gateway::GatewayOptions>> gateway_options(const GatewayFlag
 /// Empty when the process is no gateway.
 Result<std::optional<gateway::GatewayOptions>> gateway_options(const launch::NodeStart& start);
 
+/// How this process itself watches the cluster whose directory is there.
+actors::ClientOptions watcher_of(const actors::NodeOptions& node, const std::string& host,
+                                 uint16_t port);
+
 }  // namespace troupe::cli

@@ -38,6 +38,25 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+int code_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/// Names of models may hold a slash, which clients write as %2F.
+std::string percent_decoded(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string digits = lower(std::string_view(text).substr(i).substr(0, 3));
+    const bool is_code = digits.size() == 3 && digits[0] == '%' && code_digit(digits[1]) >= 0 &&
+                         code_digit(digits[2]) >= 0;
+    out +=
+        is_code ? static_cast<char>(code_digit(digits[1]) * 16 + code_digit(digits[2])) : text[i];
+    if (is_code) i += 2;
+  }
+  return out;
+}
+
 std::string_view presented_key(const HttpRequest& request) {
   const std::string_view bearer = request.header("authorization");
   if (lower(bearer.substr(0, 7)) == "bearer ") return bearer.substr(7);
@@ -152,7 +171,7 @@ Target target_of(const std::string& path) {
   }
   constexpr std::string_view models = "/v1/models/";
   if (path.starts_with(models) && path.size() > models.size()) {
-    return {Route::model, "GET", path.substr(models.size())};
+    return {Route::model, "GET", percent_decoded(path.substr(models.size()))};
   }
   return target;
 }

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <array>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
@@ -102,6 +103,9 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   void time_out() {
     if (stage_ == Stage::head || stage_ == Stage::body) {
       state_.cut_off += 1;
+      // The read that waits must not take what is read while lingering.
+      ErrorCode ignored;
+      socket().cancel(ignored);
       refuse(408, stage_ == Stage::head ? "the head did not come in time"
                                         : "the body did not come in time");
       return;
@@ -176,6 +180,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
       send_reply(number_, std::move(refusal));
       return;
     }
+    body_until_us_ = now_us() + TimeUs{1'000'000} * limits::body_s;
     const std::string_view expects = request_->header("expect");
     if (!expects.empty() && !parser_->is_done()) {
       if (expects != "100-continue") {
@@ -195,7 +200,6 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   }
 
   void read_body() {
-    if (stage_ != Stage::body) body_until_us_ = now_us() + TimeUs{1'000'000} * limits::body_s;
     if (parser_->is_done()) {
       hand_on();
       return;
@@ -214,7 +218,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
     body_held_ = held;
     if (state_.bodies_bytes > limits::bodies_bytes_max) {
       refuse(503, "too many large requests at once");
-    } else if (body_until_us_ != 0 && now_us() > body_until_us_) {
+    } else if (now_us() > body_until_us_) {
       state_.cut_off += 1;
       refuse(408, "the body did not come in time");
     } else {
@@ -222,10 +226,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
     }
   }
 
-  void release_body() {
-    state_.bodies_bytes -= std::exchange(body_held_, 0);
-    body_until_us_ = 0;
-  }
+  void release_body() { state_.bodies_bytes -= std::exchange(body_held_, 0); }
 
   void hand_on() {
     HttpRequest request = std::move(*request_);
@@ -301,8 +302,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   }
 
   void linger() {
-    buffer_.clear();
-    stream_.async_read_some(buffer_.prepare(4096),
+    stream_.async_read_some(asio::buffer(forgotten_),
                             [self = this->shared_from_this()](ErrorCode failure, size_t) {
                               if (self->is_closed_) return;
                               failure ? self->close() : self->linger();
@@ -315,6 +315,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   std::optional<HttpRequest> request_;
   uint64_t body_held_ = 0;
   TimeUs body_until_us_ = 0;
+  std::array<char, 4096> forgotten_{};
   bool is_sending_ = false;
   std::string sending_;
   size_t sending_at_ = 0;

@@ -11,6 +11,7 @@
 #include "actors/client.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "gateway/cluster_metrics.hpp"
 #include "gateway/service.hpp"
 #include "gateway/watcher.hpp"
 
@@ -32,6 +33,7 @@ struct Gateway::Impl {
   std::unique_ptr<actors::Client> client;
   std::shared_ptr<ClientSlot> slot = std::make_shared<ClientSlot>();
   std::unique_ptr<Watcher> watcher;
+  std::unique_ptr<ClusterMetrics> metrics;
   std::shared_ptr<Service> service;
   std::unique_ptr<HttpServer> server;
 
@@ -66,7 +68,8 @@ Cast Gateway::Impl::cast() {
            line("troupe_gateway_refused_connections_total", "counter",
                 "Connections closed at once, beyond a limit.", counts.turned_away) +
            line("troupe_gateway_cut_off_connections_total", "counter",
-                "Connections closed for being too slow.", counts.cut_off);
+                "Connections closed for being too slow.", counts.cut_off) +
+           (metrics ? metrics->page() : std::string());
   };
   cast.later = [this](int ms, std::function<void()> run) { server->later(ms, std::move(run)); };
   return cast;
@@ -82,6 +85,9 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, actors::
   TROUPE_ASSIGN(impl.client, actors::Client::embedded(node));
   impl.slot->client = impl.client.get();
   impl.watcher = std::make_unique<Watcher>(*impl.client);
+  if (options.cluster) {
+    TROUPE_ASSIGN(impl.metrics, ClusterMetrics::attach(*options.cluster));
+  }
   impl.service = std::make_shared<Service>(std::move(options.access), impl.cast());
   for (const auto& [tenant, limits] : options.tenants) impl.service->tenants().set(tenant, limits);
   ServerHandler handler;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/client.hpp"
 #include "actors/node.hpp"
 #include "base/result.hpp"
 #include "gateway/access.hpp"
@@ -19,6 +21,8 @@ struct GatewayOptions {
   ServerOptions server;
   AccessRules access;
   std::map<std::string, TenantLimits> tenants;
+  /// How the cluster is reached by who watches it, for /metrics; empty: the gateway's own alone.
+  std::optional<actors::ClientOptions> cluster;
 };
 
 class Gateway {

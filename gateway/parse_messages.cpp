@@ -216,7 +216,7 @@ void read_thinking(Fields& fields, std::optional<ApiError>& error) {
 }
 
 /// Accepted: they change nothing here, or speak of services that other servers have.
-void read_indifferent(Fields& fields, std::optional<ApiError>& error) {
+void read_other_fields(Fields& fields, std::optional<ApiError>& error) {
   read_thinking(fields, error);
   fields.object("metadata");
   fields.object("context_management");
@@ -281,7 +281,7 @@ std::optional<ApiError> parse_messages(const Json& body, const actors::ModelCard
   }
   read_draw(fields, card, counts_only, request);
   fields.flag("stream", out.stream);
-  read_indifferent(fields, error);
+  read_other_fields(fields, error);
   if (error) return error;
   if (!card.has_chat_template) {
     return ApiError{400, "the model has no chat template; use /v1/completions", "messages",

@@ -150,7 +150,7 @@ void refuse_what_is_stored(Fields& fields) {
   if (background) fields.refuse("background", "is not supported here", "unsupported_parameter");
 }
 
-void read_indifferent(Fields& fields, std::optional<ApiError>& error) {
+void read_harmless(Fields& fields, std::optional<ApiError>& error) {
   for (const char* name : {"user", "service_tier", "safety_identifier", "prompt_cache_key",
                            "truncation", "prompt_cache_retention"}) {
     std::string ignored;
@@ -218,7 +218,7 @@ std::optional<ApiError> parse_response(const Json& body, const actors::ModelCard
   fields.whole("max_output_tokens", 1, card.output_tokens_max, request.sampling.max_tokens);
   fields.whole("top_logprobs", 0, engine::limits::top_logprobs_max, out.top_logprobs);
   refuse_what_is_stored(fields);
-  read_indifferent(fields, error);
+  read_harmless(fields, error);
   if (error) return error;
   if (!card.has_chat_template) {
     return ApiError{400, "the model has no chat template; use /v1/completions", "input",

@@ -29,7 +29,8 @@ class ResponseShape : public Shape {
   }
 
   std::string on_end(const std::vector<actors::GenerateResult>& results) override {
-    std::string out = begin() + open();
+    std::string out = begin();
+    out += open();
     const bool is_complete = results.at(0).choices.at(0).finish_reason != "length";
     out += named({{"type", "response.output_text.done"},
                   {"item_id", item_id()},
@@ -53,7 +54,8 @@ class ResponseShape : public Shape {
     Json failed = response("failed");
     const std::string code = error.status == 429 ? "rate_limit_exceeded" : "server_error";
     failed["error"] = {{"code", code}, {"message", error.message}};
-    return begin() + named({{"type", "response.failed"}, {"response", std::move(failed)}});
+    std::string out = begin();
+    return out + named({{"type", "response.failed"}, {"response", std::move(failed)}});
   }
 
   std::string keep_alive() override { return ": still here\n\n"; }
@@ -118,20 +120,20 @@ class ResponseShape : public Shape {
 
   std::string begin() {
     if (std::exchange(has_begun_, true)) return {};
-    return named({{"type", "response.created"}, {"response", response("in_progress")}}) +
-           named({{"type", "response.in_progress"}, {"response", response("in_progress")}});
+    std::string out = named({{"type", "response.created"}, {"response", response("in_progress")}});
+    return out + named({{"type", "response.in_progress"}, {"response", response("in_progress")}});
   }
 
   std::string open() {
     if (std::exchange(is_open_, true)) return {};
-    return named({{"type", "response.output_item.added"},
-                  {"output_index", 0},
-                  {"item", item("", "in_progress")}}) +
-           named({{"type", "response.content_part.added"},
-                  {"item_id", item_id()},
-                  {"output_index", 0},
-                  {"content_index", 0},
-                  {"part", part("")}});
+    std::string out = named({{"type", "response.output_item.added"},
+                             {"output_index", 0},
+                             {"item", item("", "in_progress")}});
+    return out + named({{"type", "response.content_part.added"},
+                        {"item_id", item_id()},
+                        {"output_index", 0},
+                        {"content_index", 0},
+                        {"part", part("")}});
   }
 
   ReplyFacts facts_;

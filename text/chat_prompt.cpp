@@ -29,16 +29,40 @@ void visit_strings(Value& json, const Visit& visit) {
   }
 }
 
-/// A character of the private use area that occurs neither in what the template printed nor in the
-/// messages; empty when all of them do.
-std::string unused_character(const std::string& rendered, const Json& messages) {
+/// A character of the private use area that occurs neither in what the template printed nor in what
+/// it was given; empty when all of them do.
+std::string unused_character(const std::string& rendered, const RenderInput& input) {
   std::string all = rendered;
-  visit_strings(messages, [&](const Json& text) { all += text.get_ref<const std::string&>(); });
+  const auto add = [&](const Json& text) { all += text.get_ref<const std::string&>(); };
+  for (const Json* given : {&input.messages, &input.tools, &input.documents}) {
+    visit_strings(*given, add);
+  }
   for (uint32_t code = private_use_begin; code < private_use_end; ++code) {
     std::string character = spell(code);
     if (all.find(character) == std::string::npos) return character;
   }
   return {};
+}
+
+/// Marks every string inside, and every name of a member; says whether that changed anything.
+bool mark_all(const ControlSpellings& controls, const std::string& marker, Json& json) {
+  bool changed = false;
+  if (json.is_string()) {
+    std::string after = controls.mark(json.get_ref<const std::string&>(), marker);
+    changed = after != json.get_ref<const std::string&>();
+    if (changed) json = std::move(after);
+  } else if (json.is_array()) {
+    for (Json& item : json) changed = mark_all(controls, marker, item) || changed;
+  } else if (json.is_object()) {
+    Json members = Json::object();
+    for (auto& [name, value] : json.items()) {
+      const std::string marked = controls.mark(name, marker);
+      changed = mark_all(controls, marker, value) || marked != name || changed;
+      members[marked] = std::move(value);
+    }
+    json = std::move(members);
+  }
+  return changed;
 }
 
 /// Takes the markers out; the character before each is a plain range.
@@ -99,7 +123,7 @@ std::string ControlSpellings::mark(const std::string& text, const std::string& m
 Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
                                const RenderInput& input) {
   TROUPE_ASSIGN(std::string rendered, chat_template.render(input));
-  const std::string marker = unused_character(rendered, input.messages);
+  const std::string marker = unused_character(rendered, input);
   const Error refusal =
       error(Code::invalid_argument,
             "a message spells a control token of the model in a place where the chat template "
@@ -108,13 +132,9 @@ Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlS
   if (marker.empty()) return refusal;
   RenderInput marked = input;
   bool changed = false;
-  visit_strings(marked.messages, [&](Json& text) {
-    const auto& before = text.get_ref<const std::string&>();
-    std::string after = controls.mark(before, marker);
-    if (after == before) return;
-    changed = true;
-    text = std::move(after);
-  });
+  for (Json* given : {&marked.messages, &marked.tools, &marked.documents}) {
+    changed = mark_all(controls, marker, *given) || changed;
+  }
   if (!changed) return ChatPrompt{std::move(rendered), {}};
   TROUPE_ASSIGN(const std::string with_markers, chat_template.render(marked));
   ChatPrompt prompt = without_markers(with_markers, marker);

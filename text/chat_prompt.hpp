@@ -31,8 +31,9 @@ class ControlSpellings {
   std::vector<std::string> spellings_;
 };
 
-/// Renders the messages. Errors: those of render(); invalid_argument when a message spells a
-/// control token and the template would use that text for more than printing it.
+/// Renders the messages; what tools and documents spell stays text too. Errors: those of render();
+/// invalid_argument when a message spells a control token and the template would use that text for
+/// more than printing it.
 Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
                                const RenderInput& input);
 

@@ -4,8 +4,8 @@
 #include "gateway/json.hpp"
 #include "tests/gateway/http_client.hpp"
 #include "tests/support/cluster_program.hpp"
+#include "tests/support/gguf_writer.hpp"
 #include "tests/support/test_files.hpp"
-#include "tests/support/tiny_llama.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -101,7 +101,7 @@ TEST_CASE("served: the text of HTTP is that of the client, streamed or not, alon
 TEST_CASE("served: prompts that are too long, tokens there and back, cancelled work is gone") {
   Served at;
   Json body = some_completion();
-  body["prompt"] = std::string(5000, 'a');
+  body["prompt"] = std::vector<int>(5000, 5);
   const Json error = at.json("/v1/completions", body)["error"];
   CHECK(error["code"] == "context_length_exceeded");
   CHECK(error["message"].get<std::string>().find("4096") != std::string::npos);

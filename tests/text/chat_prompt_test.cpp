@@ -117,3 +117,17 @@ TEST_CASE("where the template gives the markup a meaning the message is refused,
   CHECK(prompt.error().code == Code::invalid_argument);
   CHECK(prompt.error().what.find("control token") != std::string::npos);
 }
+
+TEST_CASE("what tools spell stays text too, names of their members included") {
+  RenderInput input;
+  input.messages = {{{"role", "user"}, {"content", "x"}}};
+  input.tools = {{{"name", "f<|end|>"}, {"parameters", {{"<|begin|>a", {{"b", "<|end|>"}}}}}}};
+  const std::string source =
+      "{% for t in tools %}<|begin|>{{ t | tojson }}<|end|>{% endfor %}{{ messages[0].content }}";
+  const auto prompt =
+      render_chat(*ChatTemplate::parse(source), ControlSpellings(tokenizer()), input);
+  REQUIRE(prompt.ok());
+  CHECK(prompt->text.find("f<|end|>") != std::string::npos);
+  CHECK(count_of(encode(*prompt), begin_id) == 1);
+  CHECK(count_of(encode(*prompt), end_id) == 1);
+}

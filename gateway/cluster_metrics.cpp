@@ -1,0 +1,104 @@
+#include "gateway/cluster_metrics.hpp"
+
+#include <set>
+
+#include "actors/metric_table.hpp"
+#include "base/concat.hpp"
+#include "gateway/counts.hpp"
+
+namespace troupe::gateway {
+namespace {
+
+constexpr uint32_t interval_ms = 1000;
+constexpr uint64_t first_bound_us = 64;
+constexpr uint64_t last_bound_us = uint64_t{1} << 27;
+
+std::string number(double value) {
+  std::ostringstream out;
+  out.precision(15);
+  out << value;
+  return std::move(out).str();
+}
+
+std::string histogram_lines(const std::string& name, const std::string& labels,
+                            const actors::Histogram& histogram) {
+  std::string out;
+  uint64_t below = 0;
+  uint32_t bucket = 0;
+  for (uint64_t bound_us = first_bound_us; bound_us <= last_bound_us; bound_us *= 2) {
+    while (bucket < actors::Histogram::num_buckets &&
+           actors::Histogram::lower_us(bucket) < bound_us) {
+      below += histogram.count(bucket++);
+    }
+    out += concat(name, "_bucket{", labels, ",le=\"", number(static_cast<double>(bound_us) / 1e6),
+                  "\"} ", below, "\n");
+  }
+  return out + concat(name, "_bucket{", labels, ",le=\"+Inf\"} ", histogram.count(), "\n", name,
+                      "_sum{", labels, "} ", number(static_cast<double>(histogram.sum_us()) / 1e6),
+                      "\n", name, "_count{", labels, "} ", histogram.count(), "\n");
+}
+
+}  // namespace
+
+std::string metrics_page(const std::map<std::string, actors::NodeMetrics>& nodes) {
+  std::string out;
+  if (nodes.empty()) return out;
+  for (const actors::MetricInfo& info : actors::metric_table()) {
+    const std::string name = actors::exported_name(info.metric);
+    out += metric_head(name, info.kind == actors::MetricKind::counter ? "counter" : "gauge",
+                       info.help);
+    for (const auto& [node, metrics] : nodes) {
+      const double value =
+          static_cast<double>(metrics.value(info.metric)) * actors::scale(info.metric);
+      out += concat(name, "{node=\"", escaped_label(node), "\"} ", number(value), "\n");
+    }
+  }
+  for (const actors::DistributionInfo& info : actors::distribution_table()) {
+    const std::string name = actors::exported_name(info.distribution);
+    out += metric_head(name, "histogram", info.help);
+    for (const auto& [node, metrics] : nodes) {
+      out += histogram_lines(name, concat("node=\"", escaped_label(node), "\""),
+                             metrics.distribution(info.distribution));
+    }
+  }
+  return out;
+}
+
+Result<std::unique_ptr<ClusterMetrics>> ClusterMetrics::attach(
+    const actors::ClientOptions& options) {
+  std::unique_ptr<ClusterMetrics> metrics(new ClusterMetrics);
+  actors::MonitorHandlers handlers;
+  handlers.on_members = [raw = metrics.get()](const v1::Members& members) {
+    raw->take_members(members);
+  };
+  handlers.on_update = [raw = metrics.get()](const v1::NodeInfo& node,
+                                             const v1::MetricsUpdate& update) {
+    return raw->take(node, update);
+  };
+  TROUPE_ASSIGN(metrics->monitor_,
+                actors::Monitor::attach(options, interval_ms, std::move(handlers)));
+  return metrics;
+}
+
+void ClusterMetrics::take_members(const v1::Members& members) {
+  std::set<std::string> names;
+  for (const v1::NodeInfo& node : members.nodes()) names.insert(node.name());
+  const std::lock_guard lock(mutex_);
+  std::erase_if(nodes_, [&](const auto& entry) { return !names.contains(entry.first); });
+}
+
+actors::Taken ClusterMetrics::take(const v1::NodeInfo& node, const v1::MetricsUpdate& update) {
+  const std::lock_guard lock(mutex_);
+  actors::NodeMetrics& known = nodes_[node.name()];
+  if (known.incarnation() != node.incarnation()) {
+    known = actors::NodeMetrics(node.incarnation());
+  }
+  return known.take(update);
+}
+
+std::string ClusterMetrics::page() const {
+  const std::lock_guard lock(mutex_);
+  return metrics_page(nodes_);
+}
+
+}  // namespace troupe::gateway

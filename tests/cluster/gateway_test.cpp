@@ -1,0 +1,81 @@
+// A gateway as a role of its own: what HTTP says is what the cluster says; it knows whether a token
+// could be produced now.
+#include "tests/gateway/http_client.hpp"
+#include "tests/support/cluster_fixture.hpp"
+
+namespace troupe::testing {
+namespace {
+
+uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), bytes) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) == 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+std::string asked(uint16_t port, const std::string& method, const std::string& path,
+                  const Json& body = {}) {
+  RawClient client(port);
+  const std::string text = body.is_null() ? std::string() : body.dump();
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+              "Content-Type: application/json\r\nContent-Length: " + std::to_string(text.size()) +
+              "\r\n\r\n" + text);
+  client.read_to_end(60'000);
+  return client.text();
+}
+
+bool is_status(const std::string& reply, int status) {
+  return reply.starts_with("HTTP/1.1 " + std::to_string(status));
+}
+
+Json body_of(const std::string& reply) {
+  return Json::parse(reply.substr(reply.find("\r\n\r\n") + 4), nullptr, false);
+}
+
+TEST_CASE("gateway: the cluster's own text; ready only as long as a worker could answer") {
+  const uint16_t port = free_port();
+  ClusterSetup setup;
+  setup.roles_more =
+      "  - {name: door, run: [gateway], listen: \"127.0.0.1:" + std::to_string(port) + "\"}\n";
+  TestCluster cluster(setup);
+  cluster.up();
+  REQUIRE(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 200); }, 10'000));
+
+  std::vector<int32_t> tokens = some_tokens(200, 3);
+  auto request = request_of(tokens, 30);
+  const auto wanted = cluster.client()->generate_and_wait(request);
+  REQUIRE(wanted.ok());
+  const Json body = {{"model", "m"},       {"prompt", tokens}, {"max_tokens", 30},
+                     {"temperature", 1.0}, {"seed", 7},        {"ignore_eos", true}};
+  const Json got = body_of(asked(port, "POST", "/v1/completions", body));
+  REQUIRE(got.contains("choices"));
+  CHECK(got["choices"][0]["text"] == wanted->choices[0].text);
+  CHECK(got["usage"]["prompt_tokens"] == 200);
+  CHECK(got["usage"]["completion_tokens"] == 30);
+  CHECK(
+      is_status(asked(port, "POST", "/v1/completions", {{"model", "none"}, {"prompt", "a"}}), 404));
+
+  const pid_t decode = cluster.pid("decode");
+  REQUIRE(::kill(decode, SIGSTOP) == 0);
+  CHECK(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 503); }, 8'000));
+  CHECK(is_status(asked(port, "GET", "/health/live"), 200));
+  REQUIRE(::kill(decode, SIGCONT) == 0);
+  CHECK(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 200); }, 10'000));
+}
+
+TEST_CASE("gateway: an address beyond loopback without keys does not start") {
+  ClusterSetup setup;
+  setup.roles_more = "  - {name: door, run: [gateway], listen: \"0.0.0.0:0\"}\n";
+  TestCluster cluster(setup);
+  const Finished up = cluster.run({"up", cluster.manifest().string()});
+  CHECK(up.exit_code != 0);
+  CHECK(up.err.find("without any key") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::testing

@@ -30,8 +30,6 @@ target_link_libraries(troupe::yaml INTERFACE yaml-cpp)
 find_path(BOOST_INCLUDE_DIR boost/beast.hpp REQUIRED)
 add_library(troupe::boost INTERFACE IMPORTED)
 target_include_directories(troupe::boost INTERFACE ${BOOST_INCLUDE_DIR})
-target_compile_definitions(troupe::boost INTERFACE BOOST_ERROR_CODE_HEADER_ONLY
-  BOOST_ASIO_DISABLE_CONCEPTS)
 
 # UCX: the system's, or another one with -DUCX_ROOT=.
 find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${UCX_ROOT}/include REQUIRED)

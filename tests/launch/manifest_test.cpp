@@ -97,8 +97,8 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
   const std::string all = head + roles;
   CHECK(failure(all + "    threds: 2\n") ==
         "x.yaml:9:5: unknown field \"threds\" in roles[0], expected name, run, host, model, "
-        "threads, kv_memory, port, count, device, store_memory, store_disk, store_path or "
-        "draft_memory, did you mean \"threads\"?");
+        "threads, kv_memory, port, count, device, store_memory, store_disk, store_path, "
+        "draft_memory, listen, keys_path, tls_certificate_path and 3 more, did you mean \"threads\"?");
   CHECK(failure(all + "    kv_memory: 512\n") ==
         "x.yaml:9:16: roles[0].kv_memory: \"512\" has no unit, expected an amount with its unit, "
         "such as 512MiB or 2GiB, did you mean \"512MiB\"?");
@@ -123,7 +123,7 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
         "prefill, decode, draft, kv_store, gateway or monitor, did you mean \"decode\"?");
   CHECK(failure(head) ==
         "x.yaml:1:1: the manifest has no \"roles\", expected one: fields name, run, host, model "
-        "and 9 more");
+        "and 15 more");
   CHECK(failure("version: 2\n" + all.substr(11)) ==
         "x.yaml:1:10: version: \"2\" is out of range, expected 1");
   CHECK(failure(all + "    model: n\n") ==

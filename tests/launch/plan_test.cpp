@@ -49,12 +49,12 @@ TEST_CASE("a cluster of three processes") {
 TEST_CASE("the plan as table and as JSON") {
   const auto plan = plan_of(
       "roles: [{name: all, run: [directory, router, front, decode], kv_memory: 1GiB}]\n"
-      "tenants: [{name: t}]\n");
+      "endpoints: [{name: e, model: m}]\n");
   REQUIRE(plan.ok());
   const std::string table = to_table(*plan);
   CHECK(table.find("all      local  directory router front decode  m") != std::string::npos);
   CHECK(table.find("1GiB  chosen") != std::string::npos);
-  CHECK(table.find("tenants has no effect yet.") != std::string::npos);
+  CHECK(table.find("endpoints has no effect yet.") != std::string::npos);
   const auto json = nlohmann::json::parse(to_json(*plan));
   CHECK(json["processes"][0]["roles"][3] == "decode");
   CHECK(json["processes"][0]["kv_bytes"] == 1u << 30);
@@ -69,9 +69,9 @@ TEST_CASE("a cast must be complete and built") {
         "x.yaml:4:61: 2 processes run \"directory\", expected exactly one");
   CHECK(failure("roles: [{name: a, run: [directory, router, front]}]") ==
         "x.yaml:4:1: no process runs \"decode\", expected at least one");
-  CHECK(failure("roles: [{name: a, run: [directory, router, front, decode, gateway]}]") ==
-        "x.yaml:4:59: role \"gateway\" of process \"a\" is not built yet, expected directory, "
-        "router, front, prefill, decode, draft or kv_store");
+  CHECK(failure("roles: [{name: a, run: [directory, router, front, decode, monitor]}]") ==
+        "x.yaml:4:59: role \"monitor\" of process \"a\" is not built yet, expected directory, "
+        "router, front, prefill, decode, draft, kv_store or gateway");
   CHECK(failure("roles: [{name: a, run: [directory, router, front, decode], device: gpu}]")
             .find("no GPU backend") != std::string::npos);
   CHECK(failure("roles: [{name: client, run: [directory, router, front, decode]}]")

@@ -17,18 +17,14 @@
 
 namespace troupe::gateway {
 
-namespace {
-
-/// The client as long as there is one: the last answers of its requests come after its end, on
-/// other threads.
-struct ClientSlot {
-  std::mutex mutex;
-  actors::Client* client = nullptr;
-};
-
-}  // namespace
-
 struct Gateway::Impl {
+  /// The client as long as there is one: the last answers of its requests come after its end, on
+  /// other threads.
+  struct ClientSlot {
+    std::mutex mutex;
+    actors::Client* client = nullptr;
+  };
+
   // In the order in which they depend on one another: the server ends first.
   std::unique_ptr<actors::Client> client;
   std::shared_ptr<ClientSlot> slot = std::make_shared<ClientSlot>();

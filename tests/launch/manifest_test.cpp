@@ -98,7 +98,8 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
   CHECK(failure(all + "    threds: 2\n") ==
         "x.yaml:9:5: unknown field \"threds\" in roles[0], expected name, run, host, model, "
         "threads, kv_memory, port, count, device, store_memory, store_disk, store_path, "
-        "draft_memory, listen, keys_path, tls_certificate_path and 3 more, did you mean \"threads\"?");
+        "draft_memory, listen, keys_path, tls_certificate_path and 3 more, did you mean "
+        "\"threads\"?");
   CHECK(failure(all + "    kv_memory: 512\n") ==
         "x.yaml:9:16: roles[0].kv_memory: \"512\" has no unit, expected an amount with its unit, "
         "such as 512MiB or 2GiB, did you mean \"512MiB\"?");

@@ -20,7 +20,7 @@ std::string reason(int number) {
 Error open_error(const std::string& path, int number) {
   const std::string what = concat("cannot open ", path, ": ", reason(number));
   if (number == ENOENT || number == ENOTDIR) {
-    return error(Code::not_found, what, "give the path of a GGUF file");
+    return error(Code::not_found, what, "give the path of a GGUF file or of a folder with config.json");
   }
   if (number == EACCES || number == EPERM) {
     return error(Code::failed_precondition, what, "make the file readable for this user");
@@ -35,7 +35,7 @@ Result<std::span<const std::byte>> map(int descriptor, const std::string& path) 
   }
   if (!S_ISREG(status.st_mode)) {
     return error(Code::invalid_argument, concat(path, " is not a regular file"),
-                 "give the path of a GGUF file");
+                 "give the path of a GGUF file or of a folder with config.json");
   }
   if (status.st_size == 0) {
     return error(Code::corrupt, concat(path, " is empty"), "fetch the file again");

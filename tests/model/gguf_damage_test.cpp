@@ -28,7 +28,7 @@ float touch(const model::Model& m) {
   for (const model::LayerWeights& layer : m.weights.layers) {
     for (const model::Tensor* tensor :
          {&layer.attention_norm, &layer.query, &layer.key, &layer.value, &layer.attention_output,
-          &layer.ffn_norm, &layer.gate, &layer.up, &layer.down}) {
+          &layer.ffn_norm, &layer.ffn.gate, &layer.ffn.up, &layer.ffn.down}) {
       read(*tensor);
     }
   }

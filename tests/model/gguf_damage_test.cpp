@@ -106,7 +106,7 @@ TEST_CASE("a file cut off anywhere in its tensors is an error") {
 
 TEST_CASE("any bit flipped in the header gives an error or a valid model") {
   const Outcome plain = flip(tiny_llama(smallest()), {1, 2, 4, 8, 16, 32, 64, 128, 255});
-  CHECK(plain.errors > 9 * plain.models);
+  CHECK(plain.errors > 8 * plain.models);
   const Outcome full = flip(with_tokenizer(), {1, 2, 4, 8, 16, 32, 64, 128, 255});
   CHECK(full.errors > full.models);
   // Names, texts and unused keys may change freely; a model must still come out of some.

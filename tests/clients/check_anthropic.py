@@ -9,7 +9,9 @@ import support
 
 client, aclient = support.anthropic_clients(anthropic)
 MODEL = support.MODEL
-FIXED = {"model": MODEL, "max_tokens": 24, "temperature": 0, "system": "You are brief.",
+# This SDK has no argument for the temperature any more; the API still has the field.
+FIXED = {"model": MODEL, "max_tokens": 24, "extra_body": {"temperature": 0},
+         "system": "You are brief.",
          "messages": [{"role": "user", "content": "Name three rivers in France."}]}
 
 
@@ -109,7 +111,8 @@ def errors_are_the_exceptions_of_the_sdk():
     def wrong(**fields):
         return lambda: client.messages.create(**{**FIXED, **fields})
 
-    for fields in ({"temperature": -1}, {"top_p": -0.1}, {"max_tokens": 0}, {"messages": []},
+    for fields in ({"extra_body": {"temperature": -1}}, {"extra_body": {"top_p": -0.1}},
+                   {"max_tokens": 0}, {"messages": []},
                    {"messages": [{"role": "wizard", "content": "x"}]},
                    {"tool_choice": {"type": "any"}}):
         support.raises(anthropic.BadRequestError, wrong(**fields))

@@ -20,7 +20,8 @@ std::string reason(int number) {
 Error open_error(const std::string& path, int number) {
   const std::string what = concat("cannot open ", path, ": ", reason(number));
   if (number == ENOENT || number == ENOTDIR) {
-    return error(Code::not_found, what, "give the path of a GGUF file or of a folder with config.json");
+    return error(Code::not_found, what,
+                 "give the path of a GGUF file or of a folder with config.json");
   }
   if (number == EACCES || number == EPERM) {
     return error(Code::failed_precondition, what, "make the file readable for this user");

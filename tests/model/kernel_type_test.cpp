@@ -87,7 +87,8 @@ TEST_CASE("codes times one F16 scale become Q8_0 without loss") {
                                                  {TensorType::tq2_0, 64}};
   for (const auto& [type, place] : types) {
     const Rows rows = converted(type, random_blocks(type, {place}));
-    CAPTURE(std::string(info(type).name));
+    const std::string type_name = info(type).name;
+    CAPTURE(type_name);
     CHECK(rows.type == TensorType::q8_0);
     CHECK(rows.before == rows.after);
   }
@@ -110,7 +111,8 @@ TEST_CASE("other blocks are rounded to 255 steps") {
       {TensorType::iq3_s, {0}},   {TensorType::iq1_s, {0}},     {TensorType::nvfp4, {}}};
   for (const auto& [type, places] : types) {
     const Rows rows = converted(type, random_blocks(type, places));
-    CAPTURE(std::string(info(type).name));
+    const std::string type_name = info(type).name;
+    CAPTURE(type_name);
     CHECK(rows.type == TensorType::q8_0);
     CHECK(worst(rows) < 1.01 / 254);
     CHECK(*std::ranges::max_element(rows.after) > 0.0f);

@@ -66,7 +66,9 @@ void Compute::panels(const MatmulInput& input, const MatmulJob& job, int part, u
   MatmulArgs args;
   args.matrix = job.matrix->view();
   args.values = input.values + size_t{job.first_row} * input.cols;
-  args.blocks = quantized_.data() + size_t{job.first_row} * (input.cols / quant_block);
+  if (!quantized_.empty()) {
+    args.blocks = quantized_.data() + size_t{job.first_row} * (input.cols / quant_block);
+  }
   args.tokens = job.rows;
   args.out = job.out;
   args.out_stride = job.out_stride;

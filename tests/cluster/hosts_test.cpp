@@ -24,7 +24,8 @@ class TwoHosts {
     works_ = ip({"netns", "add", one_}) && ip({"netns", "add", two_}) &&
              ip({"link", "add", "troupe0", "netns", one_, "type", "veth", "peer", "name", "troupe0",
                  "netns", two_}) &&
-             join(one_, address_one) && join(two_, address_two);
+             join(one_, address_one) && join(two_, address_two) && is_running(one_) &&
+             is_running(two_);
     make_tiny_llama((path_ / "tiny.gguf").string(), cluster_model());
     write_manifest("manifest.yaml");
   }
@@ -104,6 +105,17 @@ class TwoHosts {
     if (finished.exit_code != 0 && why_not_.empty()) why_not_ = finished.err;
     return finished.exit_code == 0;
   }
+  /// The kernel says so up to a second after both ends are up, and UCX takes no device before.
+  bool is_running(const std::string& host) {
+    return eventually(
+        [&] {
+          const std::vector<std::string> words = {"/usr/bin/env", "ip",   "-n",     host,
+                                                  "link",         "show", "troupe0"};
+          return Program(words, {}, path_ / "ip").wait(5'000).out.find("state UP") !=
+                 std::string::npos;
+        },
+        5'000);
+  }
   bool join(const std::string& host, const std::string& address) {
     return ip({"-n", host, "addr", "add", address + "/24", "dev", "troupe0"}) &&
            ip({"-n", host, "link", "set", "troupe0", "up"}) &&
@@ -144,7 +156,10 @@ const std::string prompt = concat(sentences, sentences, sentences, sentences, se
 void check_answers(TwoHosts& hosts) {
   const std::vector<std::string> asked = {"generate", prompt, "--max-tokens",  "24",
                                           "--seed",   "11",   "--temperature", "1"};
-  const Json got = hosts.json(2, asked);
+  std::vector<std::string> explained = asked;
+  explained.emplace_back("--explain");
+  const Json got = hosts.json(2, explained);
+  INFO(got["explanation"].get<std::string>());
   CHECK(got["transport"] == "tcp");
   CHECK(got["blocks_moved"].get<int>() > 0);
   CHECK(got["prefill_worker"] == "prefill");

@@ -96,7 +96,8 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       }
       // What prefill held for us was read, or is not wanted any more.
       drop_prefill(request);
-      request.give_up_us = 0;
+      // A worker that was given up may still be heard while another one is looked for.
+      request.give_up_us = request.decode ? 0 : now_us() + limits::place_timeout_us;
     }
     const bool news =
         !accepted.delta.tokens.empty() || !accepted.delta.text.empty() || accepted.choice_finished;

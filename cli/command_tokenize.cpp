@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
+#include "base/sha256.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
 #include "cli/options.hpp"
@@ -44,8 +45,7 @@ std::string shown(std::string_view bytes) {
     } else if (bytes[at] == '\t') {
       out += "\\t";
     } else if (!step.valid || byte < 0x20 || byte == 0x7f) {
-      constexpr std::string_view digits = "0123456789abcdef";
-      out += concat("\\x", digits[byte >> 4], digits[byte & 15]);
+      out += "\\x" + hex({&byte, 1});
       ++at;
       continue;
     } else {

@@ -1,15 +1,11 @@
 #include "cli/join_options.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "base/concat.hpp"
 #include "cli/flags.hpp"
+#include "cli/restart.hpp"
 #include "launch/certificates.hpp"
 #include "launch/nearest.hpp"
 #include "transport/environment.hpp"
@@ -126,21 +122,8 @@ Result<actors::NodeOptions> join_options(const JoinFlags& flags) {
 
 void restart_with_environment() {
   if (transport::missing_environment().empty()) return;
-  for (const auto& [name, value] : transport::required_environment()) {
-    ::setenv(name.c_str(), value.c_str(), 1);
-  }
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    words.emplace_back(text.c_str() + at);
-    at += words.back().size() + 1;
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   // If that fails, the transport says which variables are missing.
-  ::execv("/proc/self/exe", arguments.data());
+  restart(transport::required_environment());
 }
 
 }  // namespace troupe::cli

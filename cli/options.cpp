@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "base/concat.hpp"
+#include "base/sha256.hpp"
 #include "cli/flags.hpp"
-#include "cli/signals.hpp"
+#include "launch/end_signals.hpp"
 #include "library/local_cluster.hpp"
 
 namespace troupe::cli {
@@ -173,14 +174,13 @@ Result<Connection> connect(const ClusterOptions& options) {
 
 /// Names and bytes of files stand in messages; on a terminal they must be no commands. Lines stay.
 static std::string printable(const std::string& text) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string shown;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte >= 0x20 && byte != 0x7f) || c == '\n') {
       shown += c;
     } else {
-      shown += concat("\\x", digits[byte >> 4], digits[byte & 15]);
+      shown += "\\x" + hex({&byte, 1});
     }
   }
   return shown;
@@ -205,7 +205,7 @@ bool interrupted() {
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = on_signal;  // no SA_RESTART: a read that waits must end
-  for (const int number : end_signals()) ::sigaction(number, &action, nullptr);
+  for (const int number : launch::end_signals()) ::sigaction(number, &action, nullptr);
 }
 
 void print_now(const std::string& text) {

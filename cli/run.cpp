@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_errors.hpp"
+#include "cli/restart.hpp"
 #include "cli/signals.hpp"
 
 namespace troupe::cli {
@@ -27,10 +26,9 @@ std::string settings_text() {
 
 /// UCX opens its log when it is loaded, by default on stdout, which may carry JSON. It says nothing
 /// there unless it is told to.
-void keep_stdout_clean(char** argv) {
-  if (std::getenv("UCX_LOG_LEVEL") == nullptr || std::getenv("UCX_LOG_FILE") != nullptr) return;
-  ::setenv("UCX_LOG_FILE", "stderr", 1);
-  ::execv("/proc/self/exe", argv);
+void keep_stdout_clean() {
+  const bool talks = std::getenv("UCX_LOG_LEVEL") != nullptr;
+  if (talks && std::getenv("UCX_LOG_FILE") == nullptr) restart({{"UCX_LOG_FILE", "stderr"}});
 }
 
 int refuse(CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
@@ -69,7 +67,7 @@ void add_commands(CLI::App& app, Chosen& run) {
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   restore_hangup();
-  keep_stdout_clean(argv);
+  keep_stdout_clean();
   const std::string level = setting("TROUPE_LOG").value_or("warning");
   set_log_level(parse_log_level(level, LogLevel::warning));
   if (parse_log_level(level, LogLevel::off) != log_level()) {

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "launch/end_signals.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -19,16 +21,10 @@ void note_hangup(int, char**, char**) {
 
 }  // namespace
 
-const std::vector<int>& end_signals() {
-  static const std::vector<int> with_hangup = {SIGINT, SIGTERM, SIGHUP};
-  static const std::vector<int> without = {SIGINT, SIGTERM};
-  return is_hangup_ignored ? without : with_hangup;
-}
-
 sigset_t block_end_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : end_signals()) sigaddset(&signals, number);
+  for (const int number : launch::end_signals()) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }

@@ -183,7 +183,7 @@ void Forward::close_part(const Vector& bias, const Vector& post_norm) {
   const uint32_t hidden = config_.hidden_size;
   compute_.each_token(tokens_, [&](uint32_t t) {
     float* row = &branch_[size_t{t} * hidden];
-    for (size_t i = 0; i < bias.size(); ++i) row[i] += bias[i];
+    add_bias(bias, row);
     if (!post_norm.empty()) {
       kernels_.rmsnorm(row, post_norm.data(), config_.norm_epsilon, hidden, row);
     }

@@ -6,14 +6,6 @@
 #include "cpu/forward.hpp"
 
 namespace troupe::cpu {
-namespace {
-
-void add_bias(const Vector& bias, float* row) {
-  for (size_t i = 0; i < bias.size(); ++i) row[i] += bias[i];
-}
-
-}  // namespace
-
 void Forward::attention_part(const Batch& batch, uint32_t layer) {
   const PackedLayer& weights = model_.layers[layer];
   if (config_.latent.kv_rank != 0) {

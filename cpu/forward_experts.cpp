@@ -30,7 +30,7 @@ void Forward::route(const PackedLayer& layer) {
   compute_.run(normed(), {&layer.router, router_logits_.data(), c.count, tokens_, 0, false});
   compute_.each_token(tokens_, [&](uint32_t t) {
     float* logits = &router_logits_[size_t{t} * c.count];
-    for (size_t i = 0; i < layer.router_bias.size(); ++i) logits[i] += layer.router_bias[i];
+    add_bias(layer.router_bias, logits);
     route_experts(c, logits, layer.choice_bias, &chosen_[size_t{t} * c.per_token]);
   });
 }
@@ -96,8 +96,7 @@ void Forward::sum_experts(const PackedLayer& layer, uint32_t token, const uint32
   std::fill_n(sum, hidden, 0.0f);
   for (uint32_t i = 0; i < count; ++i) {
     float* out = &expert_out_[size_t{rows[i]} * hidden];
-    const Vector& bias = layer.experts[chosen[i].expert].down_bias;
-    for (size_t d = 0; d < bias.size(); ++d) out[d] += bias[d];
+    add_bias(layer.experts[chosen[i].expert].down_bias, out);
     for (uint32_t d = 0; d < hidden; ++d) sum[d] += chosen[i].weight * out[d];
   }
 }

@@ -33,7 +33,7 @@ void layer_norm(const Vector& weight, const Vector& bias, float* x) {
       static_cast<float>(count);
   const float factor = 1.0f / std::sqrt(variance + layer_norm_epsilon);
   for (uint32_t i = 0; i < count; ++i) x[i] = (x[i] - mean) * factor * weight[i];
-  for (size_t i = 0; i < bias.size(); ++i) x[i] += bias[i];
+  add_bias(bias, x);
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ void Forward::latent_part(const Batch& batch, uint32_t layer) {
     compute_.run(normed(), both);
     compute_.each_token(tokens_, [&](uint32_t t) {
       float* row = &query_low_[size_t{t} * rank];
-      for (size_t i = 0; i < latent.query_down_bias.size(); ++i)
-        row[i] += latent.query_down_bias[i];
+      add_bias(latent.query_down_bias, row);
       kernels_.rmsnorm(row, latent.query_down_norm.data(), config_.latent.norm_epsilon, rank, row);
     });
     compute_.run({query_low_.data(), tokens_, rank}, query);
@@ -53,7 +52,7 @@ void Forward::store_latents(const Batch& batch, uint32_t layer) {
       }
       if (!span.write_kv) return;
       float* key = &key_[t * (rank + rotated)];
-      for (size_t d = 0; d < latent.down_bias.size(); ++d) key[d] += latent.down_bias[d];
+      add_bias(latent.down_bias, key);
       kernels_.rmsnorm(key, latent.norm.data(), config_.latent.norm_epsilon, rank, key);
       kernels_.rope(key + rank, cosine, sine, rotated, neighbours);
       store_key(span, span.first_position + i, layout_.k_index(layer, 0), key, rank + rotated);

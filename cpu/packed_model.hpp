@@ -15,6 +15,11 @@ namespace troupe::cpu {
 /// Biases and norms that a model does not have are empty.
 using Vector = std::vector<float>;
 
+/// Adds a bias to a row of as many elements; an absent one is empty.
+inline void add_bias(const Vector& bias, float* row) {
+  for (size_t i = 0; i < bias.size(); ++i) row[i] += bias[i];
+}
+
 struct PackedFfn {
   PackedMatrix gate, up;  ///< column-parallel
   PackedMatrix down;      ///< row-parallel by blocks of 32

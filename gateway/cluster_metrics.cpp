@@ -13,29 +13,19 @@ constexpr uint32_t interval_ms = 1000;
 constexpr uint64_t first_bound_us = 64;
 constexpr uint64_t last_bound_us = uint64_t{1} << 27;
 
-std::string number(double value) {
-  std::ostringstream out;
-  out.precision(15);
-  out << value;
-  return std::move(out).str();
-}
-
-std::string histogram_lines(const std::string& name, const std::string& labels,
-                            const actors::Histogram& histogram) {
-  std::string out;
+std::string lines_of(const std::string& name, const std::string& labels,
+                     const actors::Histogram& histogram) {
+  std::vector<Bucket> buckets;
   uint64_t below = 0;
-  uint32_t bucket = 0;
+  uint32_t next = 0;
   for (uint64_t bound_us = first_bound_us; bound_us <= last_bound_us; bound_us *= 2) {
-    while (bucket < actors::Histogram::num_buckets &&
-           actors::Histogram::lower_us(bucket) < bound_us) {
-      below += histogram.count(bucket++);
+    while (next < actors::Histogram::num_buckets && actors::Histogram::lower_us(next) < bound_us) {
+      below += histogram.count(next++);
     }
-    out += concat(name, "_bucket{", labels, ",le=\"", number(static_cast<double>(bound_us) / 1e6),
-                  "\"} ", below, "\n");
+    buckets.push_back({static_cast<double>(bound_us) / 1e6, below});
   }
-  return out + concat(name, "_bucket{", labels, ",le=\"+Inf\"} ", histogram.count(), "\n", name,
-                      "_sum{", labels, "} ", number(static_cast<double>(histogram.sum_us()) / 1e6),
-                      "\n", name, "_count{", labels, "} ", histogram.count(), "\n");
+  return histogram_lines(name, labels, buckets, histogram.count(),
+                         static_cast<double>(histogram.sum_us()) / 1e6);
 }
 
 }  // namespace
@@ -50,15 +40,15 @@ std::string metrics_page(const std::map<std::string, actors::NodeMetrics>& nodes
     for (const auto& [node, metrics] : nodes) {
       const double value =
           static_cast<double>(metrics.value(info.metric)) * actors::scale(info.metric);
-      out += concat(name, "{node=\"", escaped_label(node), "\"} ", number(value), "\n");
+      out += concat(name, "{node=\"", escaped_label(node), "\"} ", metric_value(value), "\n");
     }
   }
   for (const actors::DistributionInfo& info : actors::distribution_table()) {
     const std::string name = actors::exported_name(info.distribution);
     out += metric_head(name, "histogram", info.help);
     for (const auto& [node, metrics] : nodes) {
-      out += histogram_lines(name, concat("node=\"", escaped_label(node), "\""),
-                             metrics.distribution(info.distribution));
+      out += lines_of(name, concat("node=\"", escaped_label(node), "\""),
+                      metrics.distribution(info.distribution));
     }
   }
   return out;

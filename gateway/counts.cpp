@@ -1,6 +1,7 @@
 #include "gateway/counts.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "gateway/limits.hpp"
 
@@ -14,17 +15,32 @@ void Spread::add(double seconds) {
 }
 
 std::string Spread::lines(const std::string& name, const std::string& labels) const {
+  std::vector<Bucket> buckets;
+  uint64_t below = 0;
+  for (size_t i = 0; i < bounds_s.size(); ++i)
+    buckets.push_back({bounds_s[i], below += counts_[i]});
+  return histogram_lines(name, labels, buckets, count_, sum_);
+}
+
+std::string metric_value(double value) {
+  std::ostringstream out;
+  out.precision(15);
+  out << value;
+  return std::move(out).str();
+}
+
+std::string histogram_lines(const std::string& name, const std::string& labels,
+                            const std::vector<Bucket>& buckets, uint64_t count, double sum_s) {
   const std::string before = labels.empty() ? "" : labels + ",";
   const std::string braces = labels.empty() ? "" : "{" + labels + "}";
   std::string out;
-  uint64_t below = 0;
-  for (size_t i = 0; i < bounds_s.size(); ++i) {
-    below += counts_[i];
-    out += concat(name, "_bucket{", before, "le=\"", bounds_s[i], "\"} ", below, "\n");
+  for (const Bucket& bucket : buckets) {
+    out += concat(name, "_bucket{", before, "le=\"", metric_value(bucket.bound_s), "\"} ",
+                  bucket.below, "\n");
   }
-  out += concat(name, "_bucket{", before, "le=\"+Inf\"} ", count_, "\n");
-  out += concat(name, "_sum", braces, " ", sum_, "\n", name, "_count", braces, " ", count_, "\n");
-  return out;
+  out += concat(name, "_bucket{", before, "le=\"+Inf\"} ", count, "\n");
+  out += concat(name, "_sum", braces, " ", metric_value(sum_s), "\n");
+  return out + concat(name, "_count", braces, " ", count, "\n");
 }
 
 std::string escaped_label(const std::string& value) {

@@ -30,6 +30,16 @@ class Spread {
 
 /// A label's value as it stands between quotes.
 std::string escaped_label(const std::string& value);
+/// A value with all the digits that a long sum needs.
+std::string metric_value(double value);
+/// How many were at most a bound, in seconds.
+struct Bucket {
+  double bound_s = 0;
+  uint64_t below = 0;
+};
+/// The lines of one histogram; `labels` as they stand between braces, maybe none.
+std::string histogram_lines(const std::string& name, const std::string& labels,
+                            const std::vector<Bucket>& buckets, uint64_t count, double sum_s);
 /// "# HELP" and "# TYPE".
 std::string metric_head(const std::string& name, const char* type, const std::string& help);
 

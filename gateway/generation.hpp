@@ -35,6 +35,11 @@ void read_model(Fields& fields, const actors::ModelCard& card, std::string& mode
                 std::optional<ApiError>& error);
 /// The longest output that any request may ask for.
 uint32_t output_max(const actors::ModelCard& card);
+/// The end of every reader of a conversation: what the cast gets, once nothing was refused.
+/// `param`: the field with the conversation.
+std::optional<ApiError> finish_chat(const Fields& fields, const actors::ModelCard& card,
+                                    const char* param, Json chat, Json tools,
+                                    actors::GenerateRequest request, Generation& out);
 
 /// POST /v1/chat/completions. Errors name the field.
 std::optional<ApiError> parse_chat(const Json& body, const actors::ModelCard& card,

@@ -95,6 +95,21 @@ void read_template_variables(Fields& fields, Json& chat) {
   if (!variables.empty()) chat["variables"] = std::move(variables);
 }
 
+std::optional<ApiError> finish_chat(const Fields& fields, const actors::ModelCard& card,
+                                    const char* param, Json chat, Json tools,
+                                    actors::GenerateRequest request, Generation& out) {
+  if (!card.has_chat_template) {
+    return ApiError{400, "the model has no chat template; use /v1/completions", param,
+                    "unsupported_value"};
+  }
+  if (!tools.empty()) chat["tools"] = std::move(tools);
+  request.chat_json = text_of(chat);
+  out.stop = request.stop;
+  out.unknown = fields.unknown();
+  out.requests.push_back(std::move(request));
+  return std::nullopt;
+}
+
 std::optional<ApiError> parse_chat(const Json& body, const actors::ModelCard& card,
                                    Generation& out) {
   std::optional<ApiError> error;
@@ -120,16 +135,8 @@ std::optional<ApiError> parse_chat(const Json& body, const actors::ModelCard& ca
   read_indifferent(fields);
   refuse_what_is_not_here(fields);
   if (error) return error;
-  if (!card.has_chat_template) {
-    return ApiError{400, "the model has no chat template; use /v1/completions", "messages",
-                    "unsupported_value"};
-  }
-  if (!tools.empty()) chat["tools"] = std::move(tools);
-  request.chat_json = text_of(chat);
-  out.stop = request.stop;
-  out.unknown = fields.unknown();
-  out.requests.push_back(std::move(request));
-  return std::nullopt;
+  return finish_chat(fields, card, "messages", std::move(chat), std::move(tools),
+                     std::move(request), out);
 }
 
 }  // namespace troupe::gateway

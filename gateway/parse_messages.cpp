@@ -283,17 +283,9 @@ std::optional<ApiError> parse_messages(const Json& body, const actors::ModelCard
   fields.flag("stream", out.stream);
   read_other_fields(fields, error);
   if (error) return error;
-  if (!card.has_chat_template) {
-    return ApiError{400, "the model has no chat template; use /v1/completions", "messages",
-                    "unsupported_value"};
-  }
-  if (!tools.empty()) chat["tools"] = std::move(tools);
-  request.chat_json = text_of(chat);
   out.marks_cache = reader.is_marked;
-  out.stop = request.stop;
-  out.unknown = fields.unknown();
-  out.requests.push_back(std::move(request));
-  return std::nullopt;
+  return finish_chat(fields, card, "messages", std::move(chat), std::move(tools),
+                     std::move(request), out);
 }
 
 }  // namespace troupe::gateway

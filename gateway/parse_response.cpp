@@ -220,18 +220,10 @@ std::optional<ApiError> parse_response(const Json& body, const actors::ModelCard
   refuse_what_is_stored(fields);
   read_harmless(fields, error);
   if (error) return error;
-  if (!card.has_chat_template) {
-    return ApiError{400, "the model has no chat template; use /v1/completions", "input",
-                    "unsupported_value"};
-  }
-  if (!tools.empty()) chat["tools"] = std::move(tools);
-  request.chat_json = text_of(chat);
   out.top_logprobs = 0;
   out.echo_fields = repeated(body);
-  out.stop = request.stop;
-  out.unknown = fields.unknown();
-  out.requests.push_back(std::move(request));
-  return std::nullopt;
+  return finish_chat(fields, card, "input", std::move(chat), std::move(tools), std::move(request),
+                     out);
 }
 
 }  // namespace troupe::gateway

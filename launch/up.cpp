@@ -14,6 +14,7 @@
 #include "launch/certificates.hpp"
 #include "launch/cluster.hpp"
 #include "launch/daemon.hpp"
+#include "launch/end_signals.hpp"
 #include "launch/leftover.hpp"
 #include "launch/limits.hpp"
 #include "launch/machine.hpp"
@@ -30,11 +31,7 @@ class HeldSignals {
   HeldSignals() {
     sigset_t wanted;
     sigemptyset(&wanted);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction now {};
-      ::sigaction(number, nullptr, &now);
-      if (now.sa_handler != SIG_IGN) sigaddset(&wanted, number);
-    }
+    for (const int number : end_signals()) sigaddset(&wanted, number);
     ::sigprocmask(SIG_BLOCK, &wanted, &before_);
     fd_ = Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   }

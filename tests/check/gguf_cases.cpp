@@ -24,27 +24,13 @@ fs::path model_of(const fs::path& file) {
 
 void check_file(const fs::path& file, bool exact, Report& report) {
   const std::string name = file.stem().string();
-  std::ifstream in(file.parent_path() / concat(name, reference_ending));
-  if (!in) {
+  const fs::path reference = file.parent_path() / concat(name, reference_ending);
+  if (!std::ifstream(reference)) {
     report.add(name, name, Outcome::skipped, concat("there is no ", name, reference_ending));
     return;
   }
-  const auto reference = nlohmann::json::parse(in, nullptr, false);
-  if (!reference.is_object() || !reference.contains("prompts")) {
-    report.add(name, name, Outcome::failed, "the reference is no JSON object with prompts");
-    return;
-  }
-  const auto model = model::load_model(file.string());
-  if (!model) {
-    report.add(name, name, Outcome::failed, model.error().message());
-    return;
-  }
-  try {
-    check_reference(*model, name, reference, {exact}, report);
-  } catch (const std::exception& failure) {
-    report.add(name, name, Outcome::failed,
-               concat("the reference has another form: ", failure.what()));
-  }
+  check_reference_file(
+      reference.string(), name, [&] { return model::load_model(file.string()); }, {exact}, report);
 }
 
 }  // namespace

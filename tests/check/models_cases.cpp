@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "base/concat.hpp"
@@ -17,25 +16,11 @@ namespace fs = std::filesystem;
 void check_checkpoint(const fs::path& folder, const std::string& config, bool exact,
                       Report& report) {
   const std::string name = concat(folder.filename().string(), "/", config);
-  std::ifstream in(folder / "reference.json");
-  const auto reference = nlohmann::json::parse(in, nullptr, false);
-  if (!reference.is_object() || !reference.contains("prompts")) {
-    report.add(name, name, Outcome::failed, "the reference is no JSON object with prompts");
-    return;
-  }
   model::CheckpointOptions options;
   options.config_file = config;
-  const auto model = model::load_checkpoint(folder.string(), options);
-  if (!model) {
-    report.add(name, name, Outcome::failed, model.error().message());
-    return;
-  }
-  try {
-    check_reference(*model, name, reference, {exact}, report);
-  } catch (const std::exception& failure) {
-    report.add(name, name, Outcome::failed,
-               concat("the reference has another form: ", failure.what()));
-  }
+  check_reference_file((folder / "reference.json").string(), name,
+                       [&] { return model::load_checkpoint(folder.string(), options); }, {exact},
+                       report);
 }
 
 }  // namespace

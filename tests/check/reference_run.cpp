@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -240,6 +241,28 @@ void check_reference(const std::shared_ptr<const model::Model>& model, const std
       result.why = status.error().message();
     }
     report.cases.push_back(std::move(result));
+  }
+}
+
+void check_reference_file(const std::string& path, const std::string& name,
+                          const std::function<Result<std::shared_ptr<const model::Model>>()>& load,
+                          const ReferenceOptions& options, Report& report) {
+  std::ifstream in(path);
+  const auto reference = nlohmann::json::parse(in, nullptr, false);
+  if (!reference.is_object() || !reference.contains("prompts")) {
+    report.add(name, name, Outcome::failed, "the reference is no JSON object with prompts");
+    return;
+  }
+  const auto model = load();
+  if (!model) {
+    report.add(name, name, Outcome::failed, model.error().message());
+    return;
+  }
+  try {
+    check_reference(*model, name, reference, options, report);
+  } catch (const std::exception& failure) {
+    report.add(name, name, Outcome::failed,
+               concat("the reference has another form: ", failure.what()));
   }
 }
 

@@ -2,6 +2,7 @@
 // of each prompt, and the same bits whatever the spans were.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,5 +23,11 @@ struct ReferenceOptions {
 void check_reference(const std::shared_ptr<const model::Model>& model, const std::string& name,
                      const nlohmann::json& reference, const ReferenceOptions& options,
                      Report& report);
+
+/// Reads the reference at `path`, then the model, and checks one against the other; what goes wrong
+/// before that is one failed case `name`.
+void check_reference_file(const std::string& path, const std::string& name,
+                          const std::function<Result<std::shared_ptr<const model::Model>>()>& load,
+                          const ReferenceOptions& options, Report& report);
 
 }  // namespace troupe::check

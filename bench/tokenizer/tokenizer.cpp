@@ -1,5 +1,7 @@
-// Tokenizers against those of Hugging Face, on the same text, one thread each, turn by turn.
-// usage: bench_tokenizer [--json] [--rounds N] [--mb N] [--python NAME] [--assets DIR] [FILE…]
+// Tokenizers against those of Hugging Face and of llama.cpp, on the same text, one thread each,
+// turn by turn. usage: bench_tokenizer [--json] [--rounds N] [--mb N] [--python NAME]
+// [--llama-tokenize PROGRAM]
+//                        [--assets DIR] [FILE…]
 #include "text/tokenizer.hpp"
 
 #include <time.h>
@@ -14,6 +16,7 @@
 #include "base/sha256.hpp"
 #include "bench/report.hpp"
 #include "bench/tokenizer/hugging_face.hpp"
+#include "bench/tokenizer/llama_cpp.hpp"
 #include "bench/tokenizer/mixed_text.hpp"
 #include "model/gguf_tokenizer.hpp"
 #include "text/chat_template.hpp"
@@ -32,6 +35,7 @@ struct Setup {
   int rounds = 5;
   size_t megabytes = 10;
   std::string python = "python3";
+  std::string llama_tokenize;
   std::string assets;
   std::vector<std::string> files;
 };
@@ -114,6 +118,26 @@ void compare(const Setup& setup, const std::string& name, const std::string& jso
   const bench::Row ratio =
       bench::row(is_first ? "ratio_to_hf" : name + "_ratio_to_hf", ratios, "x");
   rows.push_back(bench::at_least(ratio, 5));
+}
+
+/// Side by side with llama-tokenize, which reads vocabularies from GGUF only.
+void compare_llama(const Setup& setup, const std::string& name, const std::string& vocabulary,
+                   const text::Tokenizer& tokenizer, const std::vector<std::string>& documents,
+                   std::vector<bench::Row>& rows) {
+  const bench::LlamaTokenize other(setup.llama_tokenize, vocabulary, documents);
+  std::vector<double> ratios;
+  for (int round = 0; round < setup.rounds; ++round) {
+    size_t tokens = 0;
+    const double mine = encode_all(tokenizer, documents, tokens);
+    const auto theirs = other.run();
+    if (!theirs) {
+      std::cerr << "bench: " << name << ": " << setup.llama_tokenize << " did not work"
+                << std::endl;
+      return;
+    }
+    ratios.push_back(*theirs / mine);
+  }
+  rows.push_back(bench::row(name + "_ratio_to_llama", ratios, "x"));
 }
 
 /// A prompt of 200,000 tokens: on a tokenizer that never encoded anything, and again; by stage.
@@ -226,6 +250,8 @@ Setup read(int argc, char** argv) {
       setup.megabytes = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     } else if (word == "--python" && has_value) {
       setup.python = argv[++i];
+    } else if (word == "--llama-tokenize" && has_value) {
+      setup.llama_tokenize = argv[++i];
     } else if (word == "--assets" && has_value) {
       setup.assets = argv[++i];
     } else if (word.starts_with("--")) {
@@ -284,6 +310,10 @@ int main(int argc, char** argv) {
     }
     compare(setup, name_of(setup.files[i]), json_of(setup.files[i], *loaded), **tokenizer,
             documents, i == 0, rows);
+    if (!setup.llama_tokenize.empty() && loaded->kind == text::TokenizerFile::gguf) {
+      compare_llama(setup, name_of(setup.files[i]), *text::read_unpacked(setup.files[i]),
+                    **tokenizer, documents, rows);
+    }
     if (i > 0) continue;
     measure_prompt(setup, loaded->spec, documents, rows);
     measure_templates(setup, loaded->spec.chat_template, rows);

@@ -27,12 +27,13 @@ TEST_CASE("recovery: a worker that is told to stop or to drain cuts nothing") {
   TestCluster cluster(setup);
   cluster.up();
   Reference reference(cluster.model_path());
-  const auto request = request_of(some_tokens(200, 91), 3000);
+  // Long enough that streams are still running when the word to drain arrives on a busy machine.
+  const auto request = request_of(some_tokens(200, 91), 3800);
   const auto wanted = reference.run(request);
   auto client = cluster.client();
   const auto run_on_both = [&] {
     std::vector<std::unique_ptr<RunningRequest>> running;
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 12; ++i) {
       running.push_back(std::make_unique<RunningRequest>(*client, request));
     }
     for (const auto& one : running) REQUIRE(one->wait_tokens(20));

@@ -74,6 +74,15 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_DRAFT_LESSONS, counter, "draft_lessons", "texts that a draft actor was taught"},
     {v1::METRIC_DRAFT_INDEX_TOKENS, gauge, "draft_index_tokens", "tokens that it knows"},
     {v1::METRIC_DRAFT_INDEX_BYTES, gauge, "draft_index_bytes", "memory that they take"},
+    {v1::METRIC_STORE_DISK_BLOCKS, gauge, "store_disk_blocks", "KV blocks that its disk holds"},
+    {v1::METRIC_STORE_DISK_BYTES, gauge, "store_disk_bytes", "what its segment files take"},
+    {v1::METRIC_STORE_DISK_BYTES_MAX, gauge, "store_disk_bytes_max", "what they may; 0: no disk"},
+    {v1::METRIC_STORE_DISK_WAITING, gauge, "store_disk_waiting", "blocks that are to be written"},
+    {v1::METRIC_STORE_DISK_READ, counter, "store_disk_read", "blocks that came back from disk"},
+    {v1::METRIC_STORE_DISK_WRITTEN, counter, "store_disk_written", "blocks that went there"},
+    {v1::METRIC_STORE_DISK_DROPPED, counter, "store_disk_dropped", "blocks of segments that went"},
+    {v1::METRIC_STORE_DISK_CORRUPT, counter, "store_disk_corrupt", "blocks found damaged there"},
+    {v1::METRIC_STORE_DISK_FAILED, counter, "store_disk_failed", "reads and writes that failed"},
 };
 
 constexpr DistributionInfo distribution_rows[] = {

@@ -13,4 +13,26 @@ inline constexpr size_t residences_max = size_t{16} << 20;
 /// Events that a worker keeps for subscribers that are slightly behind: about 2 MiB.
 inline constexpr size_t events_kept_max = 65536;
 
+/// A block on disk; a larger one stays in memory.
+inline constexpr uint64_t disk_block_bytes_max = uint64_t{1} << 30;
+/// Records of one segment file.
+inline constexpr uint32_t segment_records_max = 65535;
+/// A segment file: a 32nd of the disk tier, and no more than this.
+inline constexpr uint64_t segment_bytes_max = uint64_t{1} << 30;
+inline constexpr uint64_t segment_share = 32;
+/// Segment files of one folder; those beyond, the oldest, are not looked at and go first.
+inline constexpr size_t segments_max = 65536;
+/// Blocks that are being written to disk at once; the others wait in memory.
+inline constexpr size_t disk_writes_max = 4;
+/// Blocks that are being read from disk at once; one more is a miss.
+inline constexpr size_t disk_reads_max = 4096;
+/// Jobs that wait for one of the disk's threads.
+inline constexpr size_t disk_queue_max = 8192;
+/// Segment files that are open at once.
+inline constexpr size_t disk_files_max = 128;
+/// After a write that failed (a full disk) nothing is written for this long.
+inline constexpr int64_t disk_pause_us = 5'000'000;
+/// The log hears of such writes at most this often.
+inline constexpr int64_t disk_report_us = 60'000'000;
+
 }  // namespace troupe::kv::limits

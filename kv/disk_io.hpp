@@ -1,0 +1,58 @@
+// Files in whole disk pages: with O_DIRECT where the file system has it, so that blocks neither
+// push other things out of the page cache nor wait in it, and without where it has not. Internal to
+// kv/.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace troupe::kv {
+
+/// A file or folder that is closed with its owner.
+class OpenFile {
+ public:
+  explicit OpenFile(int fd = -1) : fd_(fd) {}
+  ~OpenFile();
+  OpenFile(OpenFile&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  OpenFile& operator=(OpenFile&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+/// Page-aligned bytes, not initialised.
+struct FreeDeleter {
+  void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+using AlignedBytes = std::unique_ptr<std::byte, FreeDeleter>;
+AlignedBytes aligned_bytes(size_t bytes);
+
+/// Whether O_DIRECT may write from or read into this memory.
+bool is_aligned(const std::byte* data, size_t bytes);
+
+/// "cannot read FILE: Input/output error", from errno. Codes: exhausted when the disk is full,
+/// not_found, failed_precondition when it exists already, else unavailable.
+Error disk_error(const std::string& what);
+
+/// Opens a file of the folder for whole pages.
+Result<OpenFile> open_paged(int folder, const std::string& name, int flags);
+
+/// Everything, at the offset, or an error. A read that meets the file's end is corrupt.
+Status write_pages(int fd, std::span<iovec> pieces, uint64_t offset, const std::string& name);
+Status read_pages(int fd, std::span<iovec> pieces, uint64_t offset, const std::string& name);
+
+}  // namespace troupe::kv

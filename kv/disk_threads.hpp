@@ -1,0 +1,56 @@
+// Does a disk tier's jobs on two threads of its own: one reads, so that nobody who waits for a
+// block waits behind what is written, and one writes, seals and removes in the order it was asked.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "kv/disk_folder.hpp"
+#include "kv/disk_job.hpp"
+
+namespace troupe::kv {
+
+class DiskThreads {
+ public:
+  explicit DiskThreads(std::unique_ptr<DiskFolder> folder);
+  /// Ends the job that is being done; those that wait are not done.
+  ~DiskThreads();
+  DiskThreads(const DiskThreads&) = delete;
+  DiskThreads& operator=(const DiskThreads&) = delete;
+
+  /// Who is told, on one of the threads, when a job is done. Once, before the first job.
+  void on_done(std::function<void(DiskDone)> done) { done_ = std::move(done); }
+  /// Never waits. What a full queue does not take is done at once, in vain.
+  void submit(DiskJob job);
+  [[nodiscard]] DiskFolder& folder() { return *folder_; }
+
+ private:
+  struct Queue {
+    std::mutex mutex;
+    std::condition_variable filled;
+    std::deque<DiskJob> jobs;
+    bool is_over = false;
+  };
+
+  void work(Queue& queue);
+  Status run(const DiskJob& job);
+  Status run_move(const DiskJob& job);
+  /// The file of a segment; kept open for the next time.
+  Result<std::shared_ptr<SegmentFile>> file_of(uint32_t number);
+  Result<std::shared_ptr<SegmentFile>> file_for_writing(const SegmentHead& head);
+  void keep(uint32_t number, const std::shared_ptr<SegmentFile>& file);
+
+  std::unique_ptr<DiskFolder> folder_;
+  std::function<void(DiskDone)> done_;
+  std::mutex files_mutex_;
+  std::map<uint32_t, std::shared_ptr<SegmentFile>> files_;
+  Queue reads_, writes_;
+  std::thread reader_, writer_;
+};
+
+}  // namespace troupe::kv

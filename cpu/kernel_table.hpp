@@ -21,6 +21,14 @@ struct KernelTable {
   void (*matmul_q8_0)(const MatmulArgs&) = nullptr;
   void (*matmul_q4_0)(const MatmulArgs&) = nullptr;
   void (*matmul_q4_1)(const MatmulArgs&) = nullptr;
+  void (*matmul_q5_0)(const MatmulArgs&) = nullptr;
+  void (*matmul_q5_1)(const MatmulArgs&) = nullptr;
+  void (*matmul_q4_k)(const MatmulArgs&) = nullptr;
+  void (*matmul_q5_k)(const MatmulArgs&) = nullptr;
+  void (*matmul_q6_k)(const MatmulArgs&) = nullptr;
+  void (*matmul_iq4_nl)(const MatmulArgs&) = nullptr;
+  void (*matmul_iq4_xs)(const MatmulArgs&) = nullptr;
+  void (*matmul_mxfp4)(const MatmulArgs&) = nullptr;
   void (*quantize_activations)(const float* x, uint32_t blocks, QuantizedBlock* out) = nullptr;
   void (*rmsnorm)(const float* x, const float* weight, float epsilon, uint32_t n,
                   float* y) = nullptr;

@@ -10,7 +10,9 @@
 #include "cpu/kernel_table.hpp"
 #include "cpu/log_softmax.hpp"
 #include "cpu/matmul_float.hpp"
-#include "cpu/matmul_q4.hpp"
+#include "cpu/matmul_iq4.hpp"
+#include "cpu/matmul_k.hpp"
+#include "cpu/matmul_q4_q5.hpp"
 #include "cpu/matmul_q8_0.hpp"
 #include "cpu/quantize_activations.hpp"
 #include "cpu/rmsnorm.hpp"
@@ -30,6 +32,14 @@ constexpr KernelTable make_kernel_table(Isa isa) {
   table.matmul_q8_0 = matmul<Lanes, Q8_0Format<Lanes>>;
   table.matmul_q4_0 = matmul<Lanes, Q4_0Format<Lanes>>;
   table.matmul_q4_1 = matmul<Lanes, Q4_1Format<Lanes>>;
+  table.matmul_q5_0 = matmul<Lanes, Q5_0Format<Lanes>>;
+  table.matmul_q5_1 = matmul<Lanes, Q5_1Format<Lanes>>;
+  table.matmul_q4_k = matmul<Lanes, Q4_KFormat<Lanes>>;
+  table.matmul_q5_k = matmul<Lanes, Q5_KFormat<Lanes>>;
+  table.matmul_q6_k = matmul<Lanes, Q6_KFormat<Lanes>>;
+  table.matmul_iq4_nl = matmul<Lanes, Iq4_NlFormat<Lanes>>;
+  table.matmul_iq4_xs = matmul<Lanes, Iq4_XsFormat<Lanes>>;
+  table.matmul_mxfp4 = matmul<Lanes, Mxfp4Format<Lanes>>;
   table.quantize_activations = quantize_activations<Lanes>;
   table.rmsnorm = rmsnorm<Lanes>;
   table.rope = rope<Lanes>;

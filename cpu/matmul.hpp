@@ -10,12 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/panel_layout.hpp"
 #include "cpu/quantize_activations.hpp"
 #include "cpu/simd_math.hpp"
 
 namespace troupe::cpu {
-
-inline constexpr uint32_t panel_rows = 16;
 
 /// A packed matrix as the kernels see it; borrowed from a PackedMatrix.
 struct MatrixView {
@@ -23,7 +22,7 @@ struct MatrixView {
   size_t panel_bytes = 0;
   uint32_t rows = 0;
   uint32_t cols = 0;
-  /// Steps of K (elements, or blocks of 32 where quantised) at which segment s begins:
+  /// Steps of K (elements, or the blocks of the stored type) at which segment s begins:
   /// [num_segments + 1]. One segment: column-parallel; 8: row-parallel.
   const uint32_t* segment_begin = nullptr;
   uint32_t num_segments = 1;
@@ -42,15 +41,17 @@ struct MatmulArgs {
   size_t out_stride = 0;
   bool add = false;  ///< add to what is in `out` (residual) instead of replacing it
   uint32_t panel_begin = 0, panel_end = 0;  ///< this thread's share
-  /// This thread's memory for strips, matmul_strip_lines(cols). Where it is nullptr or there are
-  /// more columns than strip_cols_max, the stored panels are read, whatever the tokens.
+  /// This thread's memory for strips, matmul_strip_lines(cols). Where it is nullptr or a strip
+  /// would take more than strip_bytes_max, the stored panels are read, whatever the tokens.
   CacheLine* strip = nullptr;
 };
 
-/// Beyond this a strip of floats (64 bytes a column) would not stay in the L2 cache.
-inline constexpr uint32_t strip_cols_max = 12288;
+/// Beyond this a strip would not stay in the L2 cache.
+inline constexpr size_t strip_bytes_max = size_t{768} << 10;
+/// Enough for a strip of floats, the widest, or for any that is used.
 inline size_t matmul_strip_lines(uint32_t cols) {
-  return cols > strip_cols_max ? 0 : size_t{cols} * panel_rows * sizeof(float) / sizeof(CacheLine);
+  const size_t bytes = size_t{cols} * panel_rows * sizeof(float);
+  return (bytes < strip_bytes_max ? bytes : strip_bytes_max) / sizeof(CacheLine);
 }
 
 /// Tokens that pass over a panel before the next panel: their activations stay in the L2 cache.
@@ -125,8 +126,8 @@ void matmul_tokens(const MatmulArgs& a, const uint8_t* weights, uint32_t panel, 
 template <class Isa, class Format>
 void matmul(const MatmulArgs& a) {
   using Strip = typename Format::Strip;
-  const bool strip =
-      a.strip != nullptr && a.tokens >= Format::strip_tokens_min && a.matrix.cols <= strip_cols_max;
+  const bool strip = a.strip != nullptr && a.tokens >= Format::strip_tokens_min &&
+                     a.matrix.cols * Strip::col_bytes <= strip_bytes_max;
   for (uint32_t begin = 0; begin < a.tokens; begin += token_chunk) {
     const uint32_t end = a.tokens - begin < token_chunk ? a.tokens : begin + token_chunk;
     for (uint32_t panel = a.panel_begin; panel < a.panel_end; ++panel) {

@@ -19,6 +19,7 @@ struct FloatFormat {
   using Strip = FloatFormat<Isa, float>;
   static constexpr int tile_tokens = Isa::float_tile_tokens;
   static constexpr bool whole_panel = true;
+  static constexpr size_t col_bytes = panel_rows * sizeof(Element);
   static constexpr uint32_t strip_tokens_min = sizeof(Element) == sizeof(float) ? UINT32_MAX : 16;
 
   static const Activation* activation(const MatmulArgs& a, uint32_t token) {

@@ -1,13 +1,10 @@
-// Q8_0 weights (w = d q, q in -128..127, blocks of 32) times 8-bit activations.
-// A panel's block is 544 bytes: 8 chunks of 64 bytes (row r's bytes 4r..4r+3 of chunk j hold
-// k = 4j..4j+3), then 16 d (F16). There is nothing to take apart: a strip is the panel itself.
+// Q8_0 weights (w = d q, q in -128..127, blocks of 32) times 8-bit activations. There is nothing to
+// take apart: a strip is the panel itself.
 #pragma once
 
 #include "cpu/matmul_quantized.hpp"
 
 namespace troupe::cpu {
-
-inline constexpr size_t q8_0_panel_block_bytes = 8 * 64 + 16 * 2;
 
 template <class Isa>
 struct Q8_0Format {
@@ -15,17 +12,19 @@ struct Q8_0Format {
   using Activation = QuantizedBlock;
   using Products = SignedProducts<Isa>;
   using Strip = Q8_0Format;
-  static constexpr int tile_tokens = Isa::strip_tile_tokens;
+  static constexpr int tile_tokens = Products::tile_tokens;
   static constexpr uint32_t strip_tokens_min = UINT32_MAX;
   static constexpr bool whole_panel = Isa::signed_whole_panel;
+  static constexpr int parts = 1;
   static constexpr bool has_minimum = false;
-  static constexpr size_t block_bytes = q8_0_panel_block_bytes;
+  static constexpr size_t block_bytes = q8_0_layout.step_bytes();
+  static constexpr size_t col_bytes = block_bytes / quant_block;
 
   static const Activation* activation(const MatmulArgs& a, uint32_t token) {
     return quantized_activation(a, token);
   }
-  static F scale(const uint8_t* block, int first) {
-    return Isa::load(reinterpret_cast<const uint16_t*>(block + 512) + first);
+  static F scale(const uint8_t* block, int /*part*/, int first) {
+    return load_halves<Isa>(block, q8_0_layout, 0, first);
   }
   static F minimum(const uint8_t* /*block*/, int /*first*/) { return Isa::set(0.0f); }
   static void unpack(const uint8_t* /*panel*/, uint32_t /*cols*/, uint8_t* /*strip*/) {}

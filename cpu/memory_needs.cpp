@@ -1,6 +1,6 @@
 #include "cpu/memory_needs.hpp"
 
-#include "cpu/matmul.hpp"
+#include "cpu/panel_format.hpp"
 #include "model/kernel_type.hpp"
 
 namespace troupe::cpu {
@@ -29,9 +29,8 @@ uint64_t packed_matrix_bytes(const model::Tensor& tensor, ComputeMode mode) {
   if (!tensor.present()) return 0;
   const model::TensorType type =
       mode == ComputeMode::exact ? model::TensorType::f32 : model::kernel_type(tensor.type);
-  const model::TensorTypeInfo& stored = model::info(type);
-  const uint64_t rows = (uint64_t{tensor.rows} + panel_rows - 1) / panel_rows * panel_rows;
-  return rows * (tensor.cols / stored.block_size) * stored.block_bytes;
+  const uint64_t panels = (uint64_t{tensor.rows} + panel_rows - 1) / panel_rows;
+  return panels * panel_format(type).panel_bytes(tensor.cols);
 }
 
 uint64_t packed_weight_bytes(const model::Model& model, ComputeMode mode) {

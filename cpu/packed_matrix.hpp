@@ -1,5 +1,5 @@
 // A weight matrix in the order in which the kernels read it: panels of 16 rows (zero rows fill the
-// last one), the layout of a panel being its format's (matmul_*.hpp).
+// last one), the layout of a panel being its type's (panel_format.hpp).
 #pragma once
 
 #include <vector>

@@ -17,6 +17,7 @@ struct QuantizedBlock {
   float scale;                 ///< a
   float scaled_sum;            ///< a * sum, one rounding
   int32_t sum;                 ///< of values
+  int32_t first_sum;           ///< of the first 16, for weights in blocks of 16
   int8_t values[quant_block];  ///< -127..127
 };
 
@@ -40,7 +41,7 @@ void quantize_activations(const float* x, uint32_t blocks, QuantizedBlock* out) 
     const float divisor = scale > 0.0f || scale != scale ? scale : 1.0f;
     const bool zero = !(scale > 0.0f) && scale == scale;
     I rounded[vectors];
-    I sums = Isa::set_int(0);
+    I sums[2] = {Isa::set_int(0), Isa::set_int(0)};
     for (int v = 0; v < vectors; ++v) {
       F q = Isa::div(Isa::load(x + v * width), Isa::set(divisor));
       q = Isa::max(Isa::min(q, Isa::set(127.0f)), Isa::set(-127.0f));
@@ -48,12 +49,14 @@ void quantize_activations(const float* x, uint32_t blocks, QuantizedBlock* out) 
       const F shifted = Isa::add(q, Isa::set(0x1.8p23f));
       rounded[v] = Isa::sub_int(Isa::bits(shifted), Isa::bits(Isa::set(0x1.8p23f)));
       if (zero) rounded[v] = Isa::set_int(0);
-      sums = Isa::add_int(sums, rounded[v]);
+      I& half = sums[2 * v / vectors];
+      half = Isa::add_int(half, rounded[v]);
     }
     Isa::store_block(out->values, rounded);
-    const int32_t sum = Isa::sum_of_ints(sums);
+    const int32_t sum = Isa::sum_of_ints(Isa::add_int(sums[0], sums[1]));
     out->scale = scale;
     out->sum = sum;
+    out->first_sum = Isa::sum_of_ints(sums[0]);
     out->scaled_sum = scale * static_cast<float>(sum);
   }
 }
@@ -70,13 +73,14 @@ inline void quantize_activations(const float* x, uint32_t blocks, QuantizedBlock
       if (std::fabs(in[i]) > amax) amax = std::fabs(in[i]);
     }
     const float scale = nan ? NAN : amax / 127.0f;
-    out[b].sum = 0;
+    out[b].sum = out[b].first_sum = 0;
     for (uint32_t i = 0; i < quant_block; ++i) {
       float q = scale == 0.0f ? 0.0f : std::nearbyint(in[i] / scale);
       if (!(q <= 127.0f)) q = 127.0f;
       if (q < -127.0f) q = -127.0f;
       out[b].values[i] = static_cast<int8_t>(q);
       out[b].sum += out[b].values[i];
+      if (i < 16) out[b].first_sum += out[b].values[i];
     }
     out[b].scale = scale;
     out[b].scaled_sum = scale * static_cast<float>(out[b].sum);

@@ -10,6 +10,7 @@ namespace troupe::cpu {
 struct Avx2Isa {
   static constexpr int width = 8;
   static constexpr int strip_tile_tokens = 4;  ///< times 2 vectors of rows: 8 sums in registers
+  static constexpr int wide_tile_tokens = 2;   ///< sums in two widths
   static constexpr int float_tile_tokens = 6;  ///< 12 sums
   static constexpr bool signed_whole_panel = true;
   using F = __m256;
@@ -61,6 +62,12 @@ struct Avx2Isa {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
   static void store_int(int32_t* p, I a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a); }
+  static I load_ints(const uint8_t* p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
+  static I load_ints(const int8_t* p) {
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
   static I bits(F a) { return _mm256_castps_si256(a); }
   static F from_bits(I a) { return _mm256_castsi256_ps(a); }
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
@@ -96,6 +103,17 @@ struct Avx2Isa {
   }
   static Bytes low_nibbles(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
   static Bytes high_nibbles(Bytes a) { return low_nibbles(_mm256_srli_epi16(a, 4)); }
+  static Bytes or_bytes(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
+  template <int up>
+  static Bytes move_bits(Bytes a, int mask) {
+    if constexpr (up > 0) a = _mm256_slli_epi16(a, up);
+    if constexpr (up < 0) a = _mm256_srli_epi16(a, -up);
+    return _mm256_and_si256(a, _mm256_set1_epi8(static_cast<char>(mask)));
+  }
+  static Bytes look_up(const int8_t* values, Bytes codes) {
+    const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), codes);
+  }
   static __m256i four(const int8_t* x) {
     int32_t bytes;
     __builtin_memcpy(&bytes, x, sizeof bytes);
@@ -106,21 +124,23 @@ struct Avx2Isa {
   /// all of them on the stack the tile takes half as long again (docs/kernels.md).
   static void keep_order(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
-  /// 16-bit halves: 16 products of at most 15 * 127 each stay below 2^15.
-  struct NibbleSum {
-    __m256i halves;
+  /// The products of a run are added in 16-bit halves, runs in 32 bits.
+  struct ByteSum {
+    __m256i halves, runs;
   };
-  static NibbleSum nibble_sum() { return {_mm256_setzero_si256()}; }
-  static void dot_nibbles(NibbleSum& sum, Bytes w, const int8_t* x) {
-    sum.halves = _mm256_add_epi16(sum.halves, _mm256_maddubs_epi16(w, four(x)));
+  static ByteSum byte_sum() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  template <int run>
+  static void dot_bytes(ByteSum& sum, int j, Bytes w, const int8_t* x) {
+    const __m256i pairs = _mm256_maddubs_epi16(w, four(x));
+    sum.halves = j % run == 0 ? pairs : _mm256_add_epi16(sum.halves, pairs);
     keep_order(sum.halves);
+    if (j % run != run - 1) return;
+    const __m256i ints = _mm256_madd_epi16(sum.halves, _mm256_set1_epi16(1));
+    sum.runs = j < run ? ints : _mm256_add_epi32(sum.runs, ints);
   }
-  static I finish(NibbleSum sum) { return _mm256_madd_epi16(sum.halves, _mm256_set1_epi16(1)); }
+  static I finish(const ByteSum& sum) { return sum.runs; }
 
-  static Signed load_signed(const uint8_t* p) {
-    const __m256i w = load_bytes(p);
-    return {_mm256_abs_epi8(w), w};
-  }
+  static Signed prepare_signed(Bytes w) { return {_mm256_abs_epi8(w), w}; }
   /// |w| <= 128 as unsigned, x takes w's sign: two products are at most 2 * 128 * 127 < 2^15.
   static void dot_signed(I& sum, Signed w, const int8_t* x) {
     const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(four(x), w.value));

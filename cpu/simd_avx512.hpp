@@ -15,6 +15,7 @@ namespace troupe::cpu {
 struct Avx512Isa {
   static constexpr int width = 16;
   static constexpr int strip_tile_tokens = 8;
+  static constexpr int wide_tile_tokens = 8;
   static constexpr int float_tile_tokens = 12;
   static constexpr bool signed_whole_panel = true;
   using F = __m512;
@@ -67,6 +68,12 @@ struct Avx512Isa {
   static I set_int(int32_t x) { return _mm512_set1_epi32(x); }
   static I load_int(const int32_t* p) { return _mm512_loadu_si512(p); }
   static void store_int(int32_t* p, I a) { _mm512_storeu_si512(p, a); }
+  static I load_ints(const uint8_t* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static I load_ints(const int8_t* p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   static I bits(F a) { return _mm512_castps_si512(a); }
   static F from_bits(I a) { return _mm512_castsi512_ps(a); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
@@ -101,22 +108,32 @@ struct Avx512Isa {
   static void store_bytes(uint8_t* p, Bytes a) { _mm512_storeu_si512(p, a); }
   static Bytes low_nibbles(Bytes a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
   static Bytes high_nibbles(Bytes a) { return low_nibbles(_mm512_srli_epi16(a, 4)); }
+  static Bytes or_bytes(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+  template <int up>
+  static Bytes move_bits(Bytes a, int mask) {
+    if constexpr (up > 0) a = _mm512_slli_epi16(a, up);
+    if constexpr (up < 0) a = _mm512_srli_epi16(a, -up);
+    return _mm512_and_si512(a, _mm512_set1_epi8(static_cast<char>(mask)));
+  }
+  static Bytes look_up(const int8_t* values, Bytes codes) {
+    const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), codes);
+  }
   static __m512i four(const int8_t* x) {
     int32_t bytes;
     __builtin_memcpy(&bytes, x, sizeof bytes);
     return _mm512_set1_epi32(bytes);
   }
 
-  using NibbleSum = I;
-  static NibbleSum nibble_sum() { return _mm512_setzero_si512(); }
-  static void dot_nibbles(NibbleSum& sum, Bytes w, const int8_t* x) {
+  using ByteSum = I;
+  static ByteSum byte_sum() { return _mm512_setzero_si512(); }
+  template <int run>
+  static void dot_bytes(ByteSum& sum, int /*j*/, Bytes w, const int8_t* x) {
     sum = _mm512_dpbusd_epi32(sum, w, four(x));
   }
-  static I finish(NibbleSum sum) { return sum; }
+  static I finish(ByteSum sum) { return sum; }
 
-  static Signed load_signed(const uint8_t* p) {
-    return _mm512_xor_si512(load_bytes(p), _mm512_set1_epi8(-128));
-  }
+  static Signed prepare_signed(Bytes w) { return _mm512_xor_si512(w, _mm512_set1_epi8(-128)); }
   static void dot_signed(I& sum, Signed w, const int8_t* x) {
     sum = _mm512_dpbusd_epi32(sum, w, four(x));
   }

@@ -15,6 +15,7 @@ struct ScalarIsa {
   static constexpr int width = 16;  ///< lanes of F and I
   // Tiles of the matrix kernels: as many sums as the registers hold.
   static constexpr int strip_tile_tokens = 4;
+  static constexpr int wide_tile_tokens = 4;  ///< weights of more than 4 bits
   static constexpr int float_tile_tokens = 4;
   static constexpr bool signed_whole_panel = true;  ///< Q8_0: all 16 rows at once
   struct F {
@@ -106,6 +107,12 @@ struct ScalarIsa {
     return each<I>([=](int i) { return p[i]; });
   }
   static void store_int(int32_t* p, const I& a) { std::memcpy(p, a.v, sizeof a.v); }
+  static I load_ints(const uint8_t* p) {
+    return each<I>([=](int i) { return p[i]; });
+  }
+  static I load_ints(const int8_t* p) {
+    return each<I>([=](int i) { return p[i]; });
+  }
   static I bits(const F& a) { return std::bit_cast<I>(a); }
   static F from_bits(const I& a) { return std::bit_cast<F>(a); }
   static F to_float(const I& a) {
@@ -163,17 +170,38 @@ struct ScalarIsa {
     return a;
   }
 
-  /// Sum over a block of 32 of weights 0..15 times activations -127..127: 8 calls of dot_nibbles.
-  using NibbleSum = I;
-  static NibbleSum nibble_sum() { return set_int(0); }
-  static void dot_nibbles(NibbleSum& sum, const Bytes& w, const int8_t* x) {
+  static Bytes or_bytes(Bytes a, const Bytes& b) {
+    for (int i = 0; i < 4 * width; ++i) a.v[i] |= b.v[i];
+    return a;
+  }
+  /// The bits of each byte moved up by `up` (down where it is negative), those of `mask` kept.
+  template <int up>
+  static Bytes move_bits(Bytes a, int mask) {
+    for (uint8_t& byte : a.v) {
+      byte = static_cast<uint8_t>((up >= 0 ? byte << (up & 7) : byte >> (-up & 7)) & mask);
+    }
+    return a;
+  }
+  /// values[code] for codes 0..15.
+  static Bytes look_up(const int8_t* values, Bytes codes) {
+    for (uint8_t& byte : codes.v) byte = static_cast<uint8_t>(values[byte]);
+    return codes;
+  }
+
+  /// Sum of weights without sign times activations -127..127, chunk by chunk: the j-th call is
+  /// given `j`, and after a multiple of `run` calls, each `run` of which fit into 16 bits, finish
+  /// gives the sum.
+  using ByteSum = I;
+  static ByteSum byte_sum() { return set_int(0); }
+  template <int run>
+  static void dot_bytes(ByteSum& sum, int /*j*/, const Bytes& w, const int8_t* x) {
     for (int i = 0; i < width; ++i) {
       for (int k = 0; k < 4; ++k) sum.v[i] += int32_t{w.v[4 * i + k]} * x[k];
     }
   }
-  static I finish(const NibbleSum& sum) { return sum; }
+  static I finish(const ByteSum& sum) { return sum; }
 
-  static Signed load_signed(const uint8_t* p) { return load_bytes(p); }
+  static Signed prepare_signed(const Bytes& w) { return w; }
   /// Weights -128..127 times activations -127..127.
   static void dot_signed(I& sum, const Signed& w, const int8_t* x) {
     for (int i = 0; i < width; ++i) {

@@ -19,7 +19,7 @@ struct Ticket {
 /// What a backend can do; callers ask instead of knowing which one it is.
 struct Capabilities {
   std::string name;         ///< "cpu/avx2"
-  std::string numerics_id;  ///< part of the KV fingerprint, e.g. "cpu/1/fast"
+  std::string numerics_id;  ///< part of the KV fingerprint, e.g. "cpu/2/fast"
   uint32_t vocab_size = 0;
   uint32_t context_max = 0;      ///< tokens of one sequence
   uint32_t step_tokens_max = 0;  ///< tokens of one plan

@@ -35,7 +35,7 @@ std::string hex(const BlockName& name);
 struct FingerprintParts {
   Digest weights_digest{};
   std::string model_config;    ///< canonical resolved configuration
-  std::string numerics_id;     ///< e.g. "cpu/1/fast"
+  std::string numerics_id;     ///< e.g. "cpu/2/fast"
   std::string kv_layout;       ///< KvLayout::describe()
   std::string adapter_digest;  ///< empty: none
 };

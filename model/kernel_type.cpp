@@ -6,61 +6,22 @@
 
 #include "base/half.hpp"
 #include "model/block_bytes.hpp"
-#include "model/k_scales.hpp"
 
 namespace troupe::model {
 namespace {
 
-constexpr uint32_t quant_elements = 32;  // of Q8_0, Q4_0 and Q4_1
+constexpr uint32_t quant_elements = 32;  // of Q8_0
 constexpr size_t q8_0_bytes = 34;
-constexpr size_t q4_1_bytes = 20;
-
-void put_half(std::byte* at, float value) {
-  const uint16_t bits = float_to_half(value);
-  std::memcpy(at, &bits, sizeof bits);
-}
 
 /// What every value of the 32 at `index` is a multiple of; 0 where the format has no such number.
 float step_of(TensorType type, const std::byte* stored, uint32_t index) {
   switch (type) {
-    case TensorType::q5_0:
-    case TensorType::iq4_nl:
-      return half_at(stored + size_t{index} * info(type).block_bytes);
-    case TensorType::mxfp4: {
-      // The codes stand for whole multiples of half the scale.
-      const uint32_t exponent = byte_at(stored, size_t{index} * info(type).block_bytes);
-      return exponent < 2 ? 0.0f : std::bit_cast<float>((exponent - 1) << 23);
-    }
     case TensorType::tq1_0:
       return half_at(stored + size_t{index} / 8 * 54 + 52);
     case TensorType::tq2_0:
       return half_at(stored + size_t{index} / 8 * 66 + 64);
-    case TensorType::iq4_xs: {
-      const std::byte* block = stored + size_t{index} / 8 * 136;
-      const uint32_t sub = index % 8;
-      const uint32_t packed =
-          nibble_at(block + 4, sub) | (((u16_at(block + 2) >> (2 * sub)) & 3u) << 4);
-      return half_at(block) * centred(packed, 32);
-    }
     default:
       return 0.0f;
-  }
-}
-
-/// The 32 elements `index` of a Q4_K row as a Q4_1 block: the same codes.
-void q4_k_to_q4_1(const std::byte* stored, uint32_t index, std::byte* out) {
-  const std::byte* block = stored + size_t{index} / 8 * 144;
-  const uint32_t sub = index % 8;
-  const ScaleAndMinimum part = scale_and_minimum(block + 4, sub);
-  put_half(out, half_at(block) * part.scale);
-  put_half(out + 2, -(half_at(block + 2) * part.minimum));
-  // Q4_K's byte i has element i of one sub-block below that of the next; Q4_1's has i and i + 16.
-  const std::byte* codes = block + 16 + size_t{sub} / 2 * 32;
-  const uint32_t shift = sub % 2 * 4;
-  for (size_t i = 0; i < 16; ++i) {
-    const uint32_t low = (byte_at(codes, i) >> shift) & 15u;
-    const uint32_t high = (byte_at(codes, i + 16) >> shift) & 15u;
-    out[4 + i] = static_cast<std::byte>(low | (high << 4));
   }
 }
 
@@ -75,12 +36,6 @@ void convert_row(const Tensor& tensor, uint32_t row, std::byte* out) {
   std::vector<std::byte> scratch;
   const std::byte* stored = stored_row(tensor, row, scratch);
   const TensorType to = kernel_type(tensor.type);
-  if (to == TensorType::q4_1) {
-    for (uint32_t i = 0; i < tensor.cols / quant_elements; ++i, out += q4_1_bytes) {
-      q4_k_to_q4_1(stored, i, out);
-    }
-    return;
-  }
   std::vector<float> values(tensor.cols);
   dequantize_row(tensor, row, values.data());
   if (to == TensorType::q8_0) {
@@ -108,9 +63,15 @@ TensorType kernel_type(TensorType type) {
     case TensorType::q8_0:
     case TensorType::q4_0:
     case TensorType::q4_1:
-      return type;
+    case TensorType::q5_0:
+    case TensorType::q5_1:
     case TensorType::q4_k:
-      return TensorType::q4_1;
+    case TensorType::q5_k:
+    case TensorType::q6_k:
+    case TensorType::iq4_nl:
+    case TensorType::iq4_xs:
+    case TensorType::mxfp4:
+      return type;
     case TensorType::f8_e4m3:
     case TensorType::f8_e5m2:
     case TensorType::scaled_f8:

@@ -10,14 +10,13 @@
 namespace troupe::model {
 
 /// The type with a kernel that weights of `type` are computed in: itself for F32, F16, BF16, Q8_0,
-/// Q4_0 and Q4_1; Q4_1 for Q4_K, whose codes it keeps; BF16 for FP8; F32 for F64; Q8_0 for the
-/// rest, integers with scales among them.
+/// Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS and MXFP4; BF16 for FP8; F32 for F64;
+/// Q8_0 for the rest, integers with scales among them.
 TensorType kernel_type(TensorType type);
 
 /// `tensor`, or a view that converts its rows one by one to kernel_type(tensor.type), so that no
-/// second copy of the weights is ever held. Codes of Q5_0, IQ4_NL, IQ4_XS, MXFP4, TQ1_0, TQ2_0 and
-/// Q4_K stay what they are, with their scale (and minimum) rounded to F16 where it is not one
-/// already; other blocks are quantised from their values to the nearest of 255 steps.
+/// second copy of the weights is ever held. Codes and scales of TQ1_0 and TQ2_0 stay what they are;
+/// other blocks are quantised from their values to the nearest of 255 steps.
 Tensor as_kernel_type(const Tensor& tensor);
 
 /// One Q8_0 block of 34 bytes from 32 values. Where `step` is not 0 and every value is a multiple

@@ -133,9 +133,10 @@ int main(int argc, char** argv) {
   const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
   std::vector<Row> rows;
   bench_limits(rows);
-  const model::TensorType types[] = {model::TensorType::f32,  model::TensorType::f16,
-                                     model::TensorType::bf16, model::TensorType::q8_0,
-                                     model::TensorType::q4_0, model::TensorType::q4_1};
+  using Type = model::TensorType;
+  const Type types[] = {Type::f32,  Type::f16,    Type::bf16,   Type::q8_0, Type::q4_0,
+                        Type::q4_1, Type::q5_0,   Type::q5_1,   Type::q4_k, Type::q5_k,
+                        Type::q6_k, Type::iq4_nl, Type::iq4_xs, Type::mxfp4};
   for (const model::TensorType type : types) {
     model::Tensor tensor;
     tensor.type = type;

@@ -26,8 +26,10 @@ model::Tensor matrix_of(model::TensorType type, uint32_t rows, uint32_t cols) {
 
 TEST_CASE("what a matrix will take is what it takes") {
   ThreadPool pool(1);
-  for (const auto type : {model::TensorType::f16, model::TensorType::q4_k, model::TensorType::q6_k,
-                          model::TensorType::f8_e4m3}) {
+  for (const auto type :
+       {model::TensorType::f16, model::TensorType::q4_0, model::TensorType::q5_1,
+        model::TensorType::q4_k, model::TensorType::q6_k, model::TensorType::mxfp4,
+        model::TensorType::q2_k, model::TensorType::f8_e4m3}) {
     for (const ComputeMode mode : {ComputeMode::fast, ComputeMode::exact}) {
       const model::Tensor tensor = matrix_of(type, 33, 512);
       WeightArena arena;
@@ -42,13 +44,14 @@ TEST_CASE("what a matrix will take is what it takes") {
 TEST_CASE("the report says what was converted and what that takes") {
   PackingReport fast(1 << 20, ComputeMode::fast);
   fast.add(matrix_of(model::TensorType::q4_0, 16, 512), 16 * 512 / 32 * 18);
+  fast.add(matrix_of(model::TensorType::q4_k, 16, 512), 2 * 2368);
   CHECK(fast.conversions().empty());
-  fast.add(matrix_of(model::TensorType::q4_k, 16, 512), 16 * 512 / 32 * 20);
-  fast.add(matrix_of(model::TensorType::q4_k, 16, 512), 16 * 512 / 32 * 20);
-  fast.add(matrix_of(model::TensorType::q6_k, 16, 512), 16 * 512 / 32 * 34);
+  fast.add(matrix_of(model::TensorType::tq2_0, 16, 512), 16 * 512 / 32 * 34);
+  fast.add(matrix_of(model::TensorType::tq2_0, 16, 512), 16 * 512 / 32 * 34);
+  fast.add(matrix_of(model::TensorType::q3_k, 16, 512), 16 * 512 / 32 * 34);
   CHECK(fast.conversions() ==
-        "Q4_K computed as Q4_1: 9.0 KiB become 10.0 KiB; Q6_K computed as Q8_0: 6.5 KiB become 8.5 "
-        "KiB");
+        "Q3_K computed as Q8_0: 3.4 KiB become 8.5 KiB; TQ2_0 computed as Q8_0: 4.1 KiB become "
+        "17.0 KiB");
   PackingReport exact(1 << 20, ComputeMode::exact);
   exact.add(matrix_of(model::TensorType::f16, 16, 512), 16 * 512 * 4);
   CHECK(exact.conversions() == "F16 computed as F32: 16.0 KiB become 32.0 KiB");

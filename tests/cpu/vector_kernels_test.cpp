@@ -107,6 +107,7 @@ TEST_CASE("activations are quantised as the numerics page says") {
       CHECK(testing::same_bits(got.scale, want.scale));
       CHECK(testing::same_bits(got.scaled_sum, want.scaled_sum));
       CHECK(got.sum == want.sum);
+      CHECK(got.first_sum == want.first_sum);
       CHECK(std::memcmp(got.values, want.values, sizeof got.values) == 0);
     }
     QuantizedBlock ties;

@@ -36,6 +36,35 @@ inline simde__m512i emulated_cvtepu16(__m256i halves) {
   for (int i = 0; i < 16; ++i) out[i] = in[i];
   return simde_mm512_loadu_si512(out);
 }
+template <class Small>
+inline simde__m512i emulated_widen(__m128i bytes) {
+  alignas(16) Small in[16];
+  alignas(64) int32_t out[16];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(in), bytes);
+  for (int i = 0; i < 16; ++i) out[i] = in[i];
+  return simde_mm512_loadu_si512(out);
+}
+/// A code with its highest bit set gives 0, else its low four index the bytes of the same 16.
+inline simde__m512i emulated_shuffle(simde__m512i table, simde__m512i codes) {
+  alignas(64) uint8_t from[64], at[64], out[64];
+  simde_mm512_storeu_si512(from, table);
+  simde_mm512_storeu_si512(at, codes);
+  for (int i = 0; i < 64; ++i) {
+    out[i] = (at[i] & 128) != 0 ? uint8_t{0} : from[i / 16 * 16 + (at[i] & 15)];
+  }
+  return simde_mm512_loadu_si512(out);
+}
+inline simde__m512i emulated_broadcast(__m128i bytes) {
+  alignas(64) uint8_t out[64];
+  for (int i = 0; i < 4; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(out) + i, bytes);
+  return simde_mm512_loadu_si512(out);
+}
+inline simde__m512i emulated_slli16(simde__m512i x, int count) {
+  alignas(64) uint16_t lanes[32];
+  simde_mm512_storeu_si512(lanes, x);
+  for (uint16_t& lane : lanes) lane = static_cast<uint16_t>(lane << count);
+  return simde_mm512_loadu_si512(lanes);
+}
 template <int rounding>
 inline __m256i emulated_cvtps(simde__m512 x) {
   alignas(64) float in[16];
@@ -51,6 +80,16 @@ inline __m256i emulated_cvtps(simde__m512 x) {
 #undef _mm512_cvtps_ph
 #undef _mm512_cvtepu16_epi32
 #define _mm512_cvtepu16_epi32(a) emulated_cvtepu16(a)
+#undef _mm512_cvtepu8_epi32
+#undef _mm512_cvtepi8_epi32
+#undef _mm512_shuffle_epi8
+#undef _mm512_broadcast_i32x4
+#undef _mm512_slli_epi16
+#define _mm512_cvtepu8_epi32(a) emulated_widen<uint8_t>(a)
+#define _mm512_cvtepi8_epi32(a) emulated_widen<int8_t>(a)
+#define _mm512_shuffle_epi8(table, codes) emulated_shuffle(table, codes)
+#define _mm512_broadcast_i32x4(a) emulated_broadcast(a)
+#define _mm512_slli_epi16(a, count) emulated_slli16(a, count)
 #define _mm512_cvtepi32_ps(a) emulated_cvtepi32(a)
 #define _mm512_srai_epi32(a, count) emulated_srai(a, count)
 #define _mm512_cvtph_ps(a) emulated_cvtph(a)
@@ -83,6 +122,8 @@ inline __m256i emulated_cvtps(simde__m512 x) {
 #define _mm512_min_ps simde_mm512_min_ps
 #undef _mm512_mul_ps
 #define _mm512_mul_ps simde_mm512_mul_ps
+#undef _mm512_or_si512
+#define _mm512_or_si512 simde_mm512_or_si512
 #undef _mm512_set1_epi32
 #define _mm512_set1_epi32 simde_mm512_set1_epi32
 #undef _mm512_set1_epi8

@@ -2,13 +2,16 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/concat.hpp"
 #include "cli/commands.hpp"
 #include "cli/flags.hpp"
+#include "cli/inspection.hpp"
 #include "cli/options.hpp"
 #include "launch/cluster.hpp"
 #include "launch/manifest.hpp"
+#include "launch/start_problems.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -56,6 +59,22 @@ int do_down(const std::string& cluster, bool json) {
   return 0;
 }
 
+/// Models that processes of this host would load and cannot.
+void add_model_problems(launch::LaunchPlan& plan) {
+  std::set<std::string> seen;
+  for (const launch::PlannedProcess& process : plan.processes) {
+    if (!process.is_here || process.model.empty() || !seen.insert(process.model_path).second) {
+      continue;
+    }
+    const auto inspection = inspect_model(process.model_path);
+    if (!inspection.ok()) {
+      plan.problems.push_back(inspection.error().message());
+    } else if (inspection->refusal) {
+      plan.problems.push_back(inspection->refusal->message());
+    }
+  }
+}
+
 int do_plan(const UpFlags& flags) {
   auto manifest = launch::load_manifest(flags.manifest, flags.host);
   if (!manifest) return report(manifest.error(), flags.json);
@@ -63,6 +82,8 @@ int do_plan(const UpFlags& flags) {
   auto plan = launch::make_plan(*manifest,
                                 flags.host.empty() ? manifest->spec.hosts(0).name() : flags.host);
   if (!plan) return report(plan.error(), flags.json);
+  plan->problems = launch::start_problems(*manifest, *plan);
+  add_model_problems(*plan);
   std::cout << (flags.json ? launch::to_json(*plan) + "\n" : launch::to_table(*plan));
   return 0;
 }

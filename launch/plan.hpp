@@ -38,6 +38,8 @@ struct LaunchPlan {
   /// Set for every process before exec, e.g. what UCX reads while it is loaded.
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> notes;  ///< what a user should know, one sentence each
+  /// Why it would not start on this machine as it is now; only whoever looks fills it.
+  std::vector<std::string> problems;
 
   [[nodiscard]] const PlannedProcess* find(const std::string& name) const;
 };
@@ -50,7 +52,8 @@ Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host =
 /// A table for people.
 std::string to_table(const LaunchPlan& plan);
 
-/// One JSON object: {cluster, host, processes: […], environment, notes}.
+/// One JSON object: {cluster, host, processes: […], environment, notes,
+/// problems}.
 std::string to_json(const LaunchPlan& plan);
 
 }  // namespace troupe::launch

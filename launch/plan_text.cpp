@@ -19,8 +19,10 @@ std::string to_table(const LaunchPlan& plan) {
   }
   std::string out = concat("cluster ", plan.cluster, ", planned for host ", plan.host, "\n\n");
   out += text_table(rows);
+  const bool has_more = !plan.notes.empty() || !plan.problems.empty();
   for (const std::string& note : plan.notes) out += "\nnote: " + note;
-  return plan.notes.empty() ? out : out + "\n";
+  for (const std::string& problem : plan.problems) out += "\nwould not start here: " + problem;
+  return has_more ? out + "\n" : out;
 }
 
 std::string to_json(const LaunchPlan& plan) {
@@ -43,6 +45,7 @@ std::string to_json(const LaunchPlan& plan) {
   out["environment"] = Json::object();
   for (const auto& [name, value] : plan.environment) out["environment"][name] = value;
   out["notes"] = plan.notes;
+  out["problems"] = plan.problems;
   // Paths are bytes; JSON is text: anything that is not UTF-8 is replaced.
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }

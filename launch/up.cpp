@@ -20,6 +20,7 @@
 #include "launch/machine.hpp"
 #include "launch/manifest.hpp"
 #include "launch/run_directory.hpp"
+#include "launch/start_problems.hpp"
 #include "launch/supervisor.hpp"
 
 namespace troupe::launch {
@@ -102,19 +103,14 @@ Status check_ports(const Manifest& manifest, const LaunchPlan& plan) {
 // Makes or checks the certificates and says where they are.
 Result<std::filesystem::path> provide_certificates(const Manifest& manifest, const LaunchPlan& plan,
                                                    const RunDirectory& folder) {
-  std::vector<std::string> nodes = {"client"};
-  for (const PlannedProcess& process : plan.processes) {
-    if (process.is_here) nodes.push_back(process.name);
-  }
   const std::string& given = manifest.spec.security().certificates_path();
   if (given.empty()) {
-    TROUPE_TRY(make_certificates(folder.certificates(), plan.cluster, nodes));
+    TROUPE_TRY(make_certificates(folder.certificates(), plan.cluster, certified_nodes(plan)));
     return folder.certificates();
   }
+  TROUPE_TRY(check_certificates(manifest, plan));
   std::error_code ignored;
-  const std::filesystem::path path = std::filesystem::absolute(given, ignored);
-  for (const std::string& node : nodes) TROUPE_TRY(verify_certificate(path, node));
-  return path;
+  return std::filesystem::absolute(given, ignored);
 }
 
 Result<ClusterState> first_state(const Manifest& manifest, const LaunchPlan& plan,

@@ -66,6 +66,29 @@ TEST_CASE("bad input: without a cluster") {
                 {"bad.yaml:3:1", "did you mean \"roles\"?"});
 }
 
+TEST_CASE("bad input: a plan says what would keep it from starting here") {
+  ClusterSetup setup;
+  setup.more = "security: {certificates_path: no-such-folder}\n";
+  setup.kv_memory = "9000GiB";
+  TestCluster cluster(setup);
+  const Json plan = cluster.json({"plan", cluster.manifest().string()});
+  REQUIRE(plan["problems"].size() == 2);
+  CHECK(plan["problems"][0].get<std::string>().find("kv_memory") != std::string::npos);
+  CHECK(plan["problems"][1].get<std::string>().find("no-such-folder") != std::string::npos);
+
+  TestCluster whole;
+  CHECK(whole.json({"plan", whole.manifest().string()})["problems"].empty());
+  const auto junk = whole.path() / "junk.gguf";
+  std::ofstream(junk) << "junk";
+  ClusterSetup of_junk;
+  of_junk.model_path = junk.string();
+  TestCluster broken(of_junk);
+  const Finished told = broken.run({"plan", broken.manifest().string()}, 30'000);
+  CHECK(told.exit_code == 0);
+  CHECK(told.out.find("would not start here: ") != std::string::npos);
+  CHECK(told.out.find("a GGUF file begins with \"GGUF\"") != std::string::npos);
+}
+
 TEST_CASE("bad input: a port that is in use") {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

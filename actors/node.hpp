@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct WorkerOptions {
   std::string data_address = "127.0.0.1";
   bool shared_memory = true;
   bool tcp = true;
+  /// Makes another device than the CPU; null: the CPU. It sees the model's tokens, not its weights.
+  std::function<std::shared_ptr<engine::Backend>()> make_backend;
 };
 
 /// What a manifest limits for every process of its cluster; the defaults are the manifest's.

@@ -50,7 +50,11 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
   } else {
     TROUPE_ASSIGN(region, kv::allocate_region(worker.kv_bytes));
   }
-  TROUPE_ASSIGN(backend, cpu::make_cpu_backend(model, cpu_options));
+  if (worker.make_backend) {
+    backend = worker.make_backend();
+  } else {
+    TROUPE_ASSIGN(backend, cpu::make_cpu_backend(model, cpu_options));
+  }
   pool = std::make_shared<kv::Pool>(region, backend->kv_layout());
   if (pool->num_pages() == 0) {
     return error(Code::invalid_argument,

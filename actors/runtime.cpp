@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <caf/io/all.hpp>
 #include <caf/openssl/all.hpp>
-#include <random>
+#include <cstdlib>
+#include <utility>
 
 #include "actors/caf_messages.hpp"
 #include "actors/node_identity.hpp"
@@ -68,9 +70,17 @@ void replace_random(uint64_t (*source)()) {
 
 uint64_t random_u64() {
   if (uint64_t(*source)() = random_source) return source();
-  std::random_device device;
+  // One question to the kernel for many numbers: std::random_device takes microseconds for each.
+  thread_local std::array<uint64_t, 32> numbers;
+  thread_local size_t used = numbers.size();
+  thread_local pid_t owner = 0;  // what a fork copied is not used twice
   for (;;) {
-    const uint64_t value = (uint64_t{device()} << 32) | device();
+    if (used == numbers.size() || owner != ::getpid()) {
+      if (::getentropy(numbers.data(), sizeof numbers) != 0) std::abort();
+      used = 0;
+      owner = ::getpid();
+    }
+    const uint64_t value = std::exchange(numbers[used++], 0);
     if (value != 0) return value;
   }
 }

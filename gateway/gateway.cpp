@@ -86,18 +86,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, actors::
   }
   impl.service = std::make_shared<Service>(std::move(options.access), impl.cast());
   for (const auto& [tenant, limits] : options.tenants) impl.service->tenants().set(tenant, limits);
-  ServerHandler handler;
-  handler.refuse_head = [service = impl.service](const HttpRequest& head, HttpReply& refusal) {
-    return service->refuse_head(head, refusal);
-  };
-  handler.handle = [service = impl.service](HttpRequest request, std::shared_ptr<Exchange> to) {
-    service->handle(std::move(request), std::move(to));
-  };
-  handler.refusal = [service = impl.service](const HttpRequest& request, int status,
-                                             const std::string& what) {
-    return service->refusal(request, status, what);
-  };
-  TROUPE_ASSIGN(impl.server, HttpServer::start(options.server, std::move(handler)));
+  TROUPE_ASSIGN(impl.server, HttpServer::start(options.server, handler_of(impl.service)));
   log_info("gateway", concat("listens on ", options.server.address, ":", impl.server->port(),
                              num_keys == 0 ? ", without keys" : concat(", ", num_keys, " keys")));
   return gateway;

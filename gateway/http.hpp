@@ -21,6 +21,8 @@ struct HttpRequest {
   Headers headers;    ///< names in lower case, in the order in which they came
   std::string body;
   std::string address;  ///< of the peer, without the port
+  /// What refuse_head() leaves for handle(); nobody else looks at it.
+  std::shared_ptr<const void> note;
 
   /// The first header of that name (in lower case); empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const;

@@ -39,7 +39,7 @@ struct ServerCounts {
 /// What a server asks of whoever answers.
 struct ServerHandler {
   /// Looks at a request's head (no body yet): a reply refuses it before its body is read.
-  std::function<bool(const HttpRequest&, HttpReply&)> refuse_head;
+  std::function<bool(HttpRequest&, HttpReply&)> refuse_head;
   /// Answers a whole request, now or later. On the server's thread: must not block.
   std::function<void(HttpRequest, std::shared_ptr<Exchange>)> handle;
   /// The body of an error that the server itself finds (413, 408, ...).

@@ -64,13 +64,31 @@ std::string new_id() {
 Service::Service(AccessRules rules, Cast cast)
     : rules_(std::move(rules)), cast_(std::move(cast)), started_s_(std::time(nullptr)) {}
 
-bool Service::refuse_head(const HttpRequest& head, HttpReply& refusal) {
-  Access access = check_head(rules_, head);
+ServerHandler handler_of(const std::shared_ptr<Service>& service) {
+  ServerHandler handler;
+  handler.refuse_head = [service](HttpRequest& head, HttpReply& refusal) {
+    return service->refuse_head(head, refusal);
+  };
+  handler.handle = [service](HttpRequest request, std::shared_ptr<Exchange> to) {
+    service->handle(std::move(request), std::move(to));
+  };
+  handler.refusal = [service](const HttpRequest& request, int status, const std::string& what) {
+    return service->refusal(request, status, what);
+  };
+  return handler;
+}
+
+bool Service::refuse_head(HttpRequest& head, HttpReply& refusal) {
+  auto found = std::make_shared<Access>(check_head(rules_, head));
+  Access& access = *found;
   if (!access.refusal && is_draining_ && head.method == "POST") {
     access.refusal =
         reply_of({503, "this server is being stopped", {}, "draining", 1}, dialect_of(head));
   }
-  if (!access.refusal) return false;
+  if (!access.refusal) {
+    head.note = std::move(found);
+    return false;
+  }
   refusal = std::move(*access.refusal);
   for (auto& header : cors_headers(rules_, head)) refusal.headers.push_back(std::move(header));
   counts_.reply(name(access.target.route), refusal.status, 0);
@@ -152,7 +170,7 @@ void Service::tell_metrics(Call& call) {
 void Service::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
   auto call = std::make_shared<Call>();
   call->began_us = now_us();
-  const Access access = check_head(rules_, request);
+  const Access& access = *static_cast<const Access*>(request.note.get());
   call->target = access.target;
   if (access.key != nullptr) call->tenant = access.key->tenant;
   call->dialect = dialect_of(request);

@@ -12,6 +12,7 @@
 #include "gateway/counts.hpp"
 #include "gateway/generation.hpp"
 #include "gateway/http.hpp"
+#include "gateway/server.hpp"
 #include "gateway/tenants.hpp"
 
 namespace troupe::gateway {
@@ -39,7 +40,8 @@ class Service : public std::enable_shared_from_this<Service> {
   Service(AccessRules rules, Cast cast);
 
   /// Refuses by the head alone; see ServerHandler.
-  bool refuse_head(const HttpRequest& head, HttpReply& refusal);
+  bool refuse_head(HttpRequest& head, HttpReply& refusal);
+  /// A request whose head was not refused.
   void handle(HttpRequest request, std::shared_ptr<Exchange> exchange);
   /// The body of an error that the server itself finds.
   HttpReply refusal(const HttpRequest& request, int status, const std::string& what);
@@ -82,6 +84,8 @@ class Service : public std::enable_shared_from_this<Service> {
   int64_t started_s_;
 };
 
+/// The service as its server wants it.
+ServerHandler handler_of(const std::shared_ptr<Service>& service);
 /// 24 random hex digits.
 std::string new_id();
 /// The description of the API, as OpenAPI 3.1.

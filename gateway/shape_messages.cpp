@@ -2,6 +2,7 @@
 // the three counts of input add up to the prompt.
 #include "gateway/http.hpp"
 #include "gateway/shape.hpp"
+#include "gateway/text_event.hpp"
 
 namespace troupe::gateway {
 namespace {
@@ -39,9 +40,7 @@ class MessagesShape : public Shape {
                     {"index", 0},
                     {"content_block", {{"type", "text"}, {"text", ""}}}});
     }
-    return out + named({{"type", "content_block_delta"},
-                        {"index", 0},
-                        {"delta", {{"type", "text_delta"}, {"text", delta.text}}}});
+    return out + text_event_.with(delta.text);
   }
 
   std::string on_end(const std::vector<actors::GenerateResult>& results) override {
@@ -111,6 +110,10 @@ class MessagesShape : public Shape {
   bool marks_cache_;
   bool has_begun_ = false;
   bool is_open_ = false;  ///< the text block
+  const TextEvent text_event_{"content_block_delta",
+                              {{"type", "content_block_delta"},
+                               {"index", 0},
+                               {"delta", {{"type", "text_delta"}, {"text", TextEvent::place}}}}};
 };
 
 }  // namespace

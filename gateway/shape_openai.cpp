@@ -1,6 +1,7 @@
 // Replies of /v1/chat/completions and /v1/completions.
 #include "gateway/http.hpp"
 #include "gateway/shape.hpp"
+#include "gateway/text_event.hpp"
 
 namespace troupe::gateway {
 namespace {
@@ -115,6 +116,7 @@ class OpenAiShape : public Shape {
     size_t text_bytes = 0;
     Json chat_logprobs = Json::array();
     CompletionLogprobs logprobs;
+    std::optional<TextEvent> plain;  ///< a chunk without logprobs
   };
 
   Json head(bool is_chunk) const {
@@ -128,12 +130,14 @@ class OpenAiShape : public Shape {
     return body;
   }
 
-  std::string chunk(Json choice) const {
+  Json chunk_json(Json choice) const {
     Json body = head(true);
     body["choices"] = Json::array({std::move(choice)});
     if (include_usage_) body["usage"] = nullptr;
-    return event("", text_of(body));
+    return body;
   }
+
+  std::string chunk(Json choice) const { return event("", text_of(chunk_json(std::move(choice)))); }
 
   Json choice_json(size_t index, const std::string& text, Json logprobs) const {
     Json choice = {{"index", index}};
@@ -157,12 +161,16 @@ class OpenAiShape : public Shape {
   }
 
   std::string text_chunk(size_t index, const std::string& text, Progress& progress) const {
-    Json logprobs;
-    if (std::exchange(progress.has_logprobs, false)) {
-      logprobs = is_chat_ ? Json{{"content", std::exchange(progress.chat_logprobs, Json::array())},
-                                 {"refusal", nullptr}}
-                          : progress.logprobs.take();
+    if (!std::exchange(progress.has_logprobs, false)) {
+      if (!progress.plain) {
+        progress.plain.emplace("", chunk_json(choice_json(index, TextEvent::place, nullptr)));
+      }
+      return progress.plain->with(text);
     }
+    Json logprobs = is_chat_
+                        ? Json{{"content", std::exchange(progress.chat_logprobs, Json::array())},
+                               {"refusal", nullptr}}
+                        : progress.logprobs.take();
     return chunk(choice_json(index, text, std::move(logprobs)));
   }
 

@@ -17,7 +17,7 @@ namespace {
 struct EchoServer {
   explicit EchoServer(gateway::ServerOptions options = {}) {
     gateway::ServerHandler handler;
-    handler.refuse_head = [](const gateway::HttpRequest& head, gateway::HttpReply& refusal) {
+    handler.refuse_head = [](gateway::HttpRequest& head, gateway::HttpReply& refusal) {
       if (head.path != "/refused") return false;
       refusal.status = 404;
       refusal.body = "no";

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "engine/sampling.hpp"
 #include "schemas/convert.hpp"
+#include "text/json_text.hpp"
 #include "text/stop_matcher.hpp"
 #include "text/utf8.hpp"
 
@@ -15,7 +16,11 @@ namespace troupe::actors {
 namespace {
 
 Status read_chat(const std::string& chat_json, text::RenderInput& input) {
-  text::Json chat = text::Json::parse(chat_json, nullptr, false);
+  text::Json chat;
+  try {
+    chat = text::parse_json(chat_json);
+  } catch (const text::Json::exception&) {
+  }
   if (!chat.is_object() || !chat.contains("messages") || !chat["messages"].is_array()) {
     return error(Code::invalid_argument, "chat_json is no object with an array of messages");
   }
@@ -101,6 +106,7 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   text::EncodeOptions options;
   options.add_special = !request.without_special();
   options.parse_special = request.parse_special();
+  options.memo = memo_.get();
   if (request.has_text()) return tokenizer_->encode(request.text(), options);
   for (int i = 0; i < request.messages_size(); ++i) {
     if (const auto at = text::first_invalid_utf8(request.messages(i).content())) {

@@ -12,6 +12,8 @@
 #include "schemas/request.pb.h"
 #include "text/chat_prompt.hpp"
 #include "text/chat_template.hpp"
+#include "text/section_memo.hpp"
+#include "text/text_limits.hpp"
 #include "text/tokenizer.hpp"
 
 namespace troupe::actors {
@@ -53,6 +55,8 @@ class Preparer {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> template_;
   std::optional<text::ControlSpellings> controls_;  ///< of the tokenizer
+  std::unique_ptr<text::SectionMemo> memo_ =
+      std::make_unique<text::SectionMemo>(text::limits::memo_ids_max);
   std::string model_name_;
   std::string bos_text_, eos_text_;
   RequestLimits limits_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gateway/limits.hpp"
+#include "text/json_text.hpp"
 
 namespace troupe::gateway {
 namespace {
@@ -14,9 +15,7 @@ std::optional<std::string> too_much(std::string_view body) {
   for (size_t i = 0; i < body.size(); ++i) {
     switch (body[i]) {
       case '"':
-        for (++i; i < body.size() && body[i] != '"'; ++i) {
-          if (body[i] == '\\') ++i;
-        }
+        i = text::end_of_string(body, i + 1);
         break;
       case '{':
       case '[':
@@ -52,13 +51,13 @@ std::optional<std::string> too_much(std::string_view body) {
 }  // namespace
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text::to_json(json);
 }
 
 std::optional<ApiError> parse_body(std::string_view body, Json& out) {
   if (const auto why = too_much(body)) return ApiError{400, *why, {}, "invalid_json"};
   try {
-    out = Json::parse(body);
+    out = text::parse_json(body);
   } catch (const Json::exception& failure) {
     std::string why = failure.what();
     if (const size_t end = why.find("] "); end != std::string::npos) why.erase(0, end + 2);

@@ -22,7 +22,4 @@ class TextEvent {
   std::string before_, after_;
 };
 
-/// `text` as it stands between the quotes of JSON.
-void append_escaped(std::string& out, std::string_view text);
-
 }  // namespace troupe::gateway

@@ -1,7 +1,6 @@
 #include "text/chat_prompt.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace troupe::text {
@@ -42,6 +41,16 @@ std::string unused_character(const std::string& rendered, const RenderInput& inp
     if (all.find(character) == std::string::npos) return character;
   }
   return {};
+}
+
+/// Whether mark() would change a string or a name of a member inside.
+bool spells_any(const ControlSpellings& controls, const Json& json) {
+  if (json.is_string()) return controls.spells(json.get_ref<const std::string&>());
+  for (const auto& [name, value] : json.items()) {
+    if (json.is_object() && controls.spells(name)) return true;
+    if ((value.is_structured() || value.is_string()) && spells_any(controls, value)) return true;
+  }
+  return false;
 }
 
 /// Marks every string inside, and every name of a member; says whether that changed anything.
@@ -93,9 +102,10 @@ ControlSpellings::ControlSpellings(const Tokenizer& tokenizer) {
   }
 }
 
-std::string ControlSpellings::mark(const std::string& text, const std::string& marker) const {
+std::set<size_t> ControlSpellings::begins(const std::string& text) const {
   std::set<size_t> begins;
-  for (size_t at = 0; at < text.size(); ++at) {
+  if (spellings_.empty()) return begins;
+  for (size_t at = 0; (at = whole_.next_start(text, at)) < text.size(); ++at) {
     if (whole_.longest_at(text, at).id >= 0) begins.insert(at);
   }
   const std::string_view view = text;
@@ -107,9 +117,13 @@ std::string ControlSpellings::mark(const std::string& text, const std::string& m
       if (view.starts_with(tail) && !continues_character(tail[0])) begins.insert(0);
     }
   }
+  return begins;
+}
+
+std::string ControlSpellings::mark(const std::string& text, const std::string& marker) const {
   std::string marked;
   size_t from = 0;
-  for (const size_t begin : begins) {
+  for (const size_t begin : begins(text)) {
     size_t end = begin + 1;
     while (end < text.size() && continues_character(text[end])) ++end;
     marked.append(text, from, end - from);
@@ -123,6 +137,10 @@ std::string ControlSpellings::mark(const std::string& text, const std::string& m
 Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
                                const RenderInput& input) {
   TROUPE_ASSIGN(std::string rendered, chat_template.render(input));
+  if (!spells_any(controls, input.messages) && !spells_any(controls, input.tools) &&
+      !spells_any(controls, input.documents)) {
+    return ChatPrompt{std::move(rendered), {}};
+  }
   const std::string marker = unused_character(rendered, input);
   const Error refusal =
       error(Code::invalid_argument,

@@ -2,6 +2,7 @@
 // from what the template spells. Markup that a user writes into a message stays text.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,13 @@ class ControlSpellings {
   /// one that it begins or ends with two or more characters of (what stands beside it might
   /// complete it).
   [[nodiscard]] std::string mark(const std::string& text, const std::string& marker) const;
+  /// Whether that would differ from `text`.
+  [[nodiscard]] bool spells(const std::string& text) const { return !begins(text).empty(); }
 
  private:
+  /// Where the control tokens begin.
+  [[nodiscard]] std::set<size_t> begins(const std::string& text) const;
+
   TokenTrie whole_;
   std::vector<std::string> spellings_;
 };

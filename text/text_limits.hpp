@@ -10,6 +10,10 @@ namespace troupe::text::limits {
 /// Text given to one encode(), in bytes; also the most that a template may render.
 inline constexpr size_t prompt_bytes_max = size_t{8} << 20;
 
+/// Shorter sections of a text are not remembered; ids of those that are, together (32 MiB).
+inline constexpr size_t memo_bytes_min = 4096;
+inline constexpr size_t memo_ids_max = size_t{8} << 20;
+
 inline constexpr size_t vocabulary_max = size_t{1} << 20;
 inline constexpr size_t merges_max = size_t{4} << 20;
 inline constexpr size_t token_bytes_max = 4096;

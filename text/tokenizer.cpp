@@ -72,7 +72,18 @@ Status Tokenizer::encode_sections(std::string_view text, const EncodeOptions& op
         options.parse_special && std::ranges::none_of(options.plain, [&](const ByteRange& range) {
           return normal_control_ && range.begin < end && range.end > begin;
         });
-    return encode_section(text.substr(begin, end - begin), begin == 0, control, scratch, ids);
+    const std::string_view part = text.substr(begin, end - begin);
+    if (options.memo == nullptr || part.size() < limits::memo_bytes_min) {
+      return encode_section(part, begin == 0, control, scratch, ids);
+    }
+    const Digest key =
+        SectionMemo::key(part, uint64_t{begin == 0 ? 1u : 0u} | uint64_t{control ? 2u : 0u});
+    if (options.memo->append(key, ids)) return {};
+    std::vector<int32_t> own;
+    TROUPE_TRY(encode_section(part, begin == 0, control, scratch, own));
+    ids.insert(ids.end(), own.begin(), own.end());
+    options.memo->keep(key, std::move(own));
+    return {};
   };
   for (size_t at = 0;;) {
     const AddedTokens::Found found = added_.find(text, at, begin, options.parse_special, plain);

@@ -17,6 +17,7 @@
 #include "text/bpe.hpp"
 #include "text/normalizer.hpp"
 #include "text/pre_steps.hpp"
+#include "text/section_memo.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/unigram.hpp"
 #include "text/word_piece.hpp"
@@ -29,6 +30,8 @@ struct EncodeOptions {
   /// With parse_special: a control token that would overlap one of these ranges stays text.
   /// Ascending and disjoint; borrowed for the call.
   std::span<const ByteRange> plain{};
+  /// Of this tokenizer; what it knows is not encoded again. Null: none.
+  SectionMemo* memo = nullptr;
 };
 
 class Tokenizer {

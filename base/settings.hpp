@@ -1,6 +1,7 @@
 // Every environment variable that Troupe reads, in one place, all with the prefix TROUPE_.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,8 +9,14 @@
 namespace troupe {
 
 struct SettingDoc {
+  enum class For : uint8_t {
+    users,
+    processes,  ///< set by the supervisor of a cluster for those that it starts
+    tests,
+  };
   const char* name;
   const char* meaning;  ///< with default and unit
+  For whom = For::users;
 };
 
 /// All variables, for --help and the manual.

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct CertsFlags {
   std::string folder;
   std::string cluster;
   std::vector<std::string> nodes;
@@ -30,7 +30,7 @@ struct Flags {
   bool json = false;
 };
 
-int tell(const Flags& flags, const std::vector<std::string>& made, const std::string& where) {
+int tell(const CertsFlags& flags, const std::vector<std::string>& made, const std::string& where) {
   if (flags.json) {
     nlohmann::ordered_json body = {{"folder", where}, {"made", made}};
     std::cout << body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
@@ -42,7 +42,7 @@ int tell(const Flags& flags, const std::vector<std::string>& made, const std::st
   return 0;
 }
 
-int do_init(const Flags& flags) {
+int do_init(const CertsFlags& flags) {
   if (!launch::is_name(flags.cluster)) {
     return report(
         error(Code::invalid_argument, launch::in_quotes(flags.cluster) + " is not a cluster's name",
@@ -59,7 +59,7 @@ int do_init(const Flags& flags) {
 }
 
 /// The nodes that were named, or those of the manifest's host and the client.
-Result<std::vector<std::string>> nodes_of(const Flags& flags) {
+Result<std::vector<std::string>> nodes_of(const CertsFlags& flags) {
   if (flags.manifest.empty() == flags.nodes.empty()) {
     return error(
         Code::invalid_argument,
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> nodes_of(const Flags& flags) {
   return nodes;
 }
 
-Status issue(const Flags& flags, const std::vector<std::string>& nodes,
+Status issue(const CertsFlags& flags, const std::vector<std::string>& nodes,
              std::vector<std::string>& made) {
   if (!flags.out.empty()) TROUPE_TRY(launch::make_private_folder(flags.out));
   for (const std::string& node : nodes) {
@@ -94,7 +94,7 @@ Status issue(const Flags& flags, const std::vector<std::string>& nodes,
   return {};
 }
 
-int do_issue(const Flags& flags) {
+int do_issue(const CertsFlags& flags) {
   const auto nodes = nodes_of(flags);
   if (!nodes) return report(nodes.error(), flags.json);
   std::vector<std::string> made;
@@ -108,7 +108,7 @@ void add_certs(CLI::App& app, Chosen& run) {
   CLI::App* command =
       app.add_subcommand("certs", "Make the certificates of a cluster on several hosts");
   command->require_subcommand(1);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CertsFlags>();
   CLI::App* init = command->add_subcommand("init", "Make a cluster's authority");
   init->add_option("folder", flags->folder, "where it goes; made with mode 0700")->required();
   init->add_option("cluster", flags->cluster, "the cluster's name")->required();

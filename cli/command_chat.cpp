@@ -12,7 +12,7 @@
 namespace troupe::cli {
 namespace {
 
-struct Flags {
+struct ChatFlags {
   ClusterOptions cluster;
   GenerateOptions generate;
 };
@@ -26,7 +26,7 @@ bool read_line(bool terminal, std::string& line) {
   return static_cast<bool>(std::getline(std::cin, line)) && !line.empty();
 }
 
-int do_chat(const Flags& flags) {
+int do_chat(const ChatFlags& flags) {
   auto connection = connect(flags.cluster);
   if (!connection) return report(connection.error(), false);
   auto view = connection->client->view(std::chrono::seconds(10));
@@ -67,7 +67,7 @@ int do_chat(const Flags& flags) {
 }  // namespace
 
 void add_chat(CLI::App& app, Chosen& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ChatFlags>();
   CLI::App* command = app.add_subcommand("chat", "Talk to a model on the terminal");
   add_sampling_options(*command, flags->generate);
   add_cluster_options(*command, flags->cluster);

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct GenerateFlags {
   ClusterOptions cluster;
   GenerateOptions generate;
   std::string prompt;
@@ -51,7 +51,7 @@ Json choice_json(const actors::ChoiceResult& choice, bool with_top) {
   return body;
 }
 
-Json to_json(const actors::GenerateResult& result, const Flags& flags) {
+Json to_json(const actors::GenerateResult& result, const GenerateFlags& flags) {
   const bool with_top = flags.generate.top_logprobs > 0;
   Json body;
   size_t tokens = 0;
@@ -118,7 +118,7 @@ void print_summary(const actors::GenerateResult& r) {
 }
 
 /// "1,2,3"; every number must be there.
-Status read_token_ids(Flags& flags) {
+Status read_token_ids(GenerateFlags& flags) {
   const char* at = flags.token_list.data();
   const char* end = at + flags.token_list.size();
   while (at != end) {
@@ -135,7 +135,7 @@ Status read_token_ids(Flags& flags) {
   return {};
 }
 
-Status read_file(Flags& flags) {
+Status read_file(GenerateFlags& flags) {
   std::error_code ignored;
   if (flags.prompt_file != "-" && std::filesystem::is_directory(flags.prompt_file, ignored)) {
     return error(Code::invalid_argument, concat(flags.prompt_file, " is a folder"), "a text file");
@@ -157,7 +157,7 @@ Status read_file(Flags& flags) {
   return {};
 }
 
-Status read_prompt(Flags& flags) {
+Status read_prompt(GenerateFlags& flags) {
   TROUPE_TRY(read_token_ids(flags));
   const int given = (flags.prompt.empty() ? 0 : 1) + (flags.prompt_file.empty() ? 0 : 1) +
                     (flags.token_ids.empty() ? 0 : 1);
@@ -168,7 +168,7 @@ Status read_prompt(Flags& flags) {
   return flags.prompt_file.empty() ? Status() : read_file(flags);
 }
 
-int do_generate(Flags& flags) {
+int do_generate(GenerateFlags& flags) {
   if (auto status = read_prompt(flags); !status) return report(status.error(), flags.json);
   actors::GenerateRequest request = to_request(flags.generate);
   request.explain = flags.explain;
@@ -218,7 +218,7 @@ int do_generate(Flags& flags) {
 }  // namespace
 
 void add_generate(CLI::App& app, Chosen& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateFlags>();
   CLI::App* command = app.add_subcommand("generate", "Answer one prompt");
   command->add_option("prompt", flags->prompt, "the user's message");
   command->add_option("--file", flags->prompt_file,

@@ -19,7 +19,7 @@
 namespace troupe::cli {
 namespace {
 
-struct Flags {
+struct MonitorFlags {
   std::string cluster;
   bool once = false;
   bool json = false;
@@ -34,7 +34,7 @@ constexpr int64_t once_wait_us = 5'000'000;
 constexpr uint32_t once_interval_ms = 250;
 constexpr size_t page_columns = 132;
 
-Status check(const Flags& flags) {
+Status check(const MonitorFlags& flags) {
   if (flags.json && !flags.once) {
     return error(Code::invalid_argument, "--json without --once",
                  "one JSON object is one look: troupe monitor --once --json");
@@ -70,7 +70,7 @@ bool is_complete(const MonitorModel& model) {
   return !model.nodes().empty() && std::all_of(model.nodes().begin(), model.nodes().end(), told);
 }
 
-Status print_live(LiveFeed& feed, const Flags& flags) {
+Status print_live(LiveFeed& feed, const MonitorFlags& flags) {
   const int64_t deadline = now_us() + once_wait_us;
   bool complete = false;
   bool empty = true;
@@ -93,7 +93,7 @@ Status print_live(LiveFeed& feed, const Flags& flags) {
   return {};
 }
 
-Status watch(const Flags& flags) {
+Status watch(const MonitorFlags& flags) {
   TROUPE_ASSIGN(const library::LocalCluster cluster, library::local_cluster(flags.cluster));
   LiveFeed feed(cluster.client.cluster);
   if (!flags.record.empty()) TROUPE_TRY(feed.record_to(flags.record));
@@ -105,7 +105,7 @@ Status watch(const Flags& flags) {
   return run_live(feed, cluster.client.cluster, flags.record);
 }
 
-Status replay(const Flags& flags) {
+Status replay(const MonitorFlags& flags) {
   TROUPE_ASSIGN(ReplayFeed feed, ReplayFeed::open(flags.replay));
   if (!flags.once) return run_replay(feed, flags.replay, flags.speed);
   TROUPE_TRY(feed.finish());
@@ -113,7 +113,7 @@ Status replay(const Flags& flags) {
   return {};
 }
 
-int do_monitor(const Flags& flags) {
+int do_monitor(const MonitorFlags& flags) {
   install_signal_handlers();
   Status status = check(flags);
   if (status.ok()) status = flags.replay.empty() ? watch(flags) : replay(flags);
@@ -123,7 +123,7 @@ int do_monitor(const Flags& flags) {
 }  // namespace
 
 void add_monitor(CLI::App& app, Chosen& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<MonitorFlags>();
   CLI::App* command = app.add_subcommand(
       "monitor", "Watch a running cluster: nodes, speeds, KV blocks, requests and their timelines");
   command->add_option("cluster", flags->cluster, "its name (default: the only one)");

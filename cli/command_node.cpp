@@ -20,7 +20,7 @@
 namespace troupe::cli {
 namespace {
 
-struct Flags {
+struct NodeFlags {
   std::string run_dir;
   JoinFlags join;
 };
@@ -123,7 +123,7 @@ int do_join(const JoinFlags& flags, const sigset_t& signals) {
       [&](actors::Node& node, gateway::Gateway*) { drain(node, join_drain_ms, signals); });
 }
 
-int do_node(const Flags& flags) {
+int do_node(const NodeFlags& flags) {
   set_log_level(parse_log_level(setting("TROUPE_LOG").value_or("info"), LogLevel::info));
   if (!flags.join.directory.empty()) restart_with_environment();
   // Signals are taken by sigwait below; threads that start later inherit the mask.
@@ -152,7 +152,7 @@ int do_node(const Flags& flags) {
 }
 
 /// Which flags belong to which of the two ways.
-Status check_flags(const CLI::App& command, const Flags& flags) {
+Status check_flags(const CLI::App& command, const NodeFlags& flags) {
   if (flags.run_dir.empty() == flags.join.directory.empty()) {
     return error(Code::invalid_argument,
                  flags.run_dir.empty() ? "neither --join nor --run-dir is given"
@@ -177,7 +177,7 @@ Status check_flags(const CLI::App& command, const Flags& flags) {
 }  // namespace
 
 void add_node(CLI::App& app, Chosen& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<NodeFlags>();
   CLI::App* command = app.add_subcommand(
       "node",
       "Join a running cluster with one more process (troupe up starts those of a manifest)");

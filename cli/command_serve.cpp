@@ -22,7 +22,7 @@
 namespace troupe::cli {
 namespace {
 
-struct Flags {
+struct ServeFlags {
   ClusterOptions model;
   std::string name = "serve";
   std::string host = "127.0.0.1";
@@ -31,7 +31,7 @@ struct Flags {
   GatewayFlags gateway;
 };
 
-launch::ClusterState state_of(const Flags& flags, const launch::RunDirectory& directory,
+launch::ClusterState state_of(const ServeFlags& flags, const launch::RunDirectory& directory,
                               uint16_t port) {
   launch::ClusterState state;
   state.name = flags.name;
@@ -78,7 +78,7 @@ Status serve_http(std::optional<gateway::GatewayOptions> wanted, const actors::N
   return {};
 }
 
-Status serve(const Flags& flags, const sigset_t& signals) {
+Status serve(const ServeFlags& flags, const sigset_t& signals) {
   TROUPE_ASSIGN(const auto wanted, gateway_options(flags.gateway));
   TROUPE_ASSIGN(const launch::RunDirectory directory, launch::RunDirectory::make(flags.name));
   TROUPE_ASSIGN(const launch::Descriptor lock, directory.lock());
@@ -117,7 +117,7 @@ Status serve(const Flags& flags, const sigset_t& signals) {
   return outcome;
 }
 
-int do_serve(const Flags& flags) {
+int do_serve(const ServeFlags& flags) {
   const sigset_t signals = block_end_signals();
   const Status outcome = serve(flags, signals);
   return outcome ? 0 : report(outcome.error(), false);
@@ -126,7 +126,7 @@ int do_serve(const Flags& flags) {
 }  // namespace
 
 void add_serve(CLI::App& app, Chosen& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand("serve", "Serve a model from this one process");
   command->add_option("model", flags->model.model_path, "a GGUF file or a checkpoint's folder")
       ->required();

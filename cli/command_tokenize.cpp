@@ -130,15 +130,15 @@ void add_tokenize(CLI::App& app, Chosen& run) {
       ->required();
   CLI::Option* text =
       command->add_option("--text", options->text, "the text (default: --file, standard input)");
-  command->add_option("--file", options->file, "a file with the text (default: standard input)")
-      ->excludes(text);
+  command->add_option("--file", options->file, "a file with the text (default: standard input)");
   command->add_flag("--special", options->special,
                     "control tokens that the text spells out become their ids (default off)");
   command->add_flag("--add", options->add, "add BOS and EOS where the model does (default off)");
   add_word(*command, "--color", options->color, {"auto", "always", "never"},
            "auto, always or never (default auto)");
   command->add_flag("--json", options->json, "one JSON object on stdout (default off)");
-  command->callback([&run, options, text] {
+  command->callback([&run, options, command, text] {
+    if (auto fit = check_together(*command); !fit) throw FlagError(fit.error());
     options->has_text = text->count() > 0;
     run = [options] { return do_tokenize(*options); };
   });

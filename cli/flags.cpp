@@ -32,6 +32,7 @@ constexpr Rule rules[] = {
     {"--token-ids", false, "--system", "token ids have no messages"},
     {"--parse-special", true, "--raw", "in a message, control tokens always stay text"},
     {"--top-logprobs", true, "--json", "only the JSON answer shows them"},
+    {"--file", false, "--text", "the text comes from one of them"},
     {"--host", true, "--manifest", "only a manifest has hosts"},
 };
 

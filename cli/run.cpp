@@ -19,8 +19,9 @@ namespace {
 
 std::string settings_text() {
   std::string text = "Environment:\n";
-  for (const SettingDoc& doc : setting_docs())
-    text += concat("  ", doc.name, ": ", doc.meaning, "\n");
+  for (const SettingDoc& doc : setting_docs()) {
+    if (doc.whom == SettingDoc::For::users) text += concat("  ", doc.name, ": ", doc.meaning, "\n");
+  }
   return text;
 }
 
@@ -76,9 +77,11 @@ int run(int argc, char** argv) {
   }
   CLI::App app("Troupe serves large language models with a troupe of actors.", "troupe");
   app.set_version_flag("--version", "troupe 0.1.0");
-  app.footer(settings_text());
   Chosen chosen;
+  // Commands take the footer that is there when they are added.
+  app.footer("troupe --help lists the environment variables.\n");
   add_commands(app, chosen);
+  app.footer(settings_text());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -121,8 +121,19 @@ Result<LoadedTokenizer> read_any(const fs::path& path, const GgufReaders& gguf) 
   if (first != std::string::npos && bytes[first] == '{') {
     return read_json(bytes, path.parent_path());
   }
+  // What begins otherwise may only be this: the format has no sign of its own.
   loaded.kind = TokenizerFile::sentence_piece;
-  TROUPE_ASSIGN(loaded.spec, read_sentence_piece(bytes));
+  auto spec = read_sentence_piece(bytes);
+  if (!spec.ok()) {
+    Error failure = std::move(spec).error();
+    if (failure.hint.empty()) {
+      failure.hint =
+          "expected a GGUF file, tokenizer.json, tekken.json or a sentencepiece .model, packed "
+          "with xz or not";
+    }
+    return failure;
+  }
+  loaded.spec = std::move(spec).value();
   return loaded;
 }
 

@@ -59,11 +59,25 @@ TEST_CASE("bad input: without a cluster") {
                 {"no-such-file.gguf"});
   check_json_error(cluster, {"generate", "Hello", "--model", "no-such-file.gguf"}, "not_found");
   check_refused(cluster, {"generate", "Hello", "--model", cluster.manifest().string()}, {"GGUF"});
+  check_refused(cluster, {"tokenize", cluster.manifest().string(), "--text", "a"},
+                {"expected a GGUF file, tokenizer.json"});
+  check_refused(cluster, {"tokenize", "m", "--text", "a", "--file", "b"},
+                {"--file and --text exclude one another"});
   check_refused(cluster, {"up", "no-such.yaml"}, {"no-such.yaml"});
   check_json_error(cluster, {"up", "no-such.yaml"}, "not_found");
   std::ofstream(cluster.path() / "bad.yaml") << "version: 1\nname: x\nrolse: []\n";
   check_refused(cluster, {"up", (cluster.path() / "bad.yaml").string()},
                 {"bad.yaml:3:1", "did you mean \"roles\"?"});
+}
+
+TEST_CASE("help: the variables of users stand once, those of tests nowhere") {
+  TestCluster cluster;
+  const std::string all = cluster.run({"--help"}, 30'000).out;
+  CHECK(all.find("TROUPE_LOG: ") != std::string::npos);
+  CHECK(all.find("TROUPE_SIM") == std::string::npos);
+  const std::string one = cluster.run({"generate", "--help"}, 30'000).out;
+  CHECK(one.find("--max-tokens") != std::string::npos);
+  CHECK(one.find("TROUPE_") == std::string::npos);
 }
 
 TEST_CASE("bad input: a plan says what would keep it from starting here") {

@@ -88,10 +88,18 @@ struct Attention {
     float factor;  ///< e^(old - new maximum)
   };
 
+  /// Asks for what lies `ahead` bytes from a row that is being read; 0: for nothing.
+  static void prefetch(const void* row, ptrdiff_t ahead, size_t bytes) {
+    if (ahead == 0) return;
+    for (size_t i = 0; i < bytes; i += 64) {
+      __builtin_prefetch(static_cast<const std::byte*>(row) + ahead + i);
+    }
+  }
+
   /// Scaled scores of Q queries, so that a load of K serves them all; positions from `valid` on get
   /// -inf. K is [head_dim][64] as stored, or converted.
   template <int Q, class Element>
-  static void scores(const AttentionArgs& a, const Element* k, Query* query) {
+  static void scores(const AttentionArgs& a, const Element* k, ptrdiff_t ahead, Query* query) {
     constexpr int step = 4;
     for (int first = 0; first < vectors; first += step) {
       F acc[Q * step];
@@ -101,6 +109,7 @@ struct Attention {
       for (int n = 0; n < Q; ++n) vector[n] = query[n].vector;
       const Element* row = k + first * Isa::width;
       for (uint32_t d = 0; d < a.head_dim; ++d, row += tile_positions) {
+        prefetch(row, ahead, step * Isa::width * sizeof(Element));
         F q[Q];
 #pragma GCC unroll 3
         for (int n = 0; n < Q; ++n) q[n] = Isa::set(vector[n][d]);
@@ -159,7 +168,8 @@ struct Attention {
   /// dimensions from d on; V's rows are `stride` apart. Queries that see more than all do add the
   /// rest on their own.
   template <int Q, int V, class Element>
-  static void accumulate(const Element* v, uint32_t stride, uint32_t d, Query* query) {
+  static void accumulate(const Element* v, uint32_t stride, uint32_t d, ptrdiff_t ahead,
+                         Query* query) {
     F sum[Q * V];
     uint32_t common = tile_positions;
     for (int n = 0; n < Q; ++n) {
@@ -172,6 +182,7 @@ struct Attention {
     }
     const Element* row = v + d;
     for (uint32_t i = 0; i < common; ++i, row += stride) {
+      prefetch(row, ahead, V * Isa::width * sizeof(Element));
       F p[Q];
 #pragma GCC unroll 3
       for (int n = 0; n < Q; ++n) p[n] = Isa::set(query[n].p[i]);
@@ -202,18 +213,22 @@ struct Attention {
     const Element* v;
     uint32_t v_stride;
     uint32_t dims;  ///< of a row of V, a multiple of the vectors' width
+    /// Bytes from here to the next tile, which no hardware foresees: pages lie anywhere. 0: none.
+    ptrdiff_t ahead = 0;
   };
 
   /// One tile of online softmax for Q queries.
   template <int Q, class Element>
   static void attend(const AttentionArgs& a, const Tile<Element>& tile, Query* query) {
-    scores<Q>(a, tile.k, query);
+    scores<Q>(a, tile.k, tile.ahead, query);
     soften<Q>(query);
     uint32_t d = 0;
     for (; d + 4 * width <= tile.dims; d += 4 * width) {
-      accumulate<Q, 4>(tile.v, tile.v_stride, d, query);
+      accumulate<Q, 4>(tile.v, tile.v_stride, d, tile.ahead, query);
     }
-    for (; d < tile.dims; d += width) accumulate<Q, 1>(tile.v, tile.v_stride, d, query);
+    for (; d < tile.dims; d += width) {
+      accumulate<Q, 1>(tile.v, tile.v_stride, d, tile.ahead, query);
+    }
   }
 
   template <class Element>
@@ -308,20 +323,26 @@ struct AttentionPass {
   /// All queries that see the tile which begins at position `first`.
   void attend_tile(uint32_t first) const {
     const uint32_t end = a.first_position + a.num_tokens;
-    const std::byte* block = a.pool + a.block_table[first / tile_positions] * a.block_bytes;
+    const uint32_t* page = a.block_table + first / tile_positions;
+    const std::byte* block = a.pool + *page * a.block_bytes;
     const auto* halves = reinterpret_cast<const uint16_t*>(block);
     const auto* floats = reinterpret_cast<const float*>(block);
     const uint32_t written = end - first < tile_positions ? end - first : tile_positions;
     const bool as_stored = a.half && written == tile_positions && a.head_dim % Kernel::width == 0;
     if (!as_stored && a.half) Kernel::convert_tile(a, halves, written, k, v);
     if (!as_stored && !a.half) Kernel::convert_tile(a, floats, written, k, v);
-    const typename Kernel::template Tile<uint16_t> stored{halves + a.k_index, halves + a.v_index,
-                                                          a.head_dim, a.head_dim};
+    typename Kernel::template Tile<uint16_t> stored{halves + a.k_index, halves + a.v_index,
+                                                    a.head_dim, a.head_dim};
     const typename Kernel::template Tile<float> converted{k, v, dim, dim};
+    if (first + tile_positions < end) {
+      stored.ahead = (static_cast<ptrdiff_t>(page[1]) - static_cast<ptrdiff_t>(*page)) *
+                     static_cast<ptrdiff_t>(a.block_bytes);
+    }
     // Queries are in the order of their positions: those that end before the tile come first.
     uint32_t query = first > a.first_position ? (first - a.first_position) * a.group : 0;
     while (query < queries) {
       query += as_stored ? attend_some(first, stored, query) : attend_some(first, converted, query);
+      stored.ahead = 0;
     }
   }
 };

@@ -57,7 +57,8 @@ inline size_t matmul_strip_lines(uint32_t cols) {
 /// Tokens that pass over a panel before the next panel: their activations stay in the L2 cache.
 inline constexpr uint32_t token_chunk = 128;
 
-/// One token reads each weight once, from memory: asks for what lies this far ahead.
+/// One token, or the making of a strip, reads each weight once, from memory: asks for what lies
+/// this far ahead.
 inline constexpr size_t prefetch_bytes = 2048;
 
 template <class Isa, int T>
@@ -77,6 +78,11 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, uint32_t panel, in
   const typename Source::Activation* x[T];
   for (int t = 0; t < T; ++t) x[t] = Source::activation(a, token + static_cast<uint32_t>(t));
 
+  // Outputs of many tokens lie far apart and have left the caches: asked for while there is work.
+  if constexpr (T > 1) {
+    const float* out = a.out + token * a.out_stride + panel * panel_rows;
+    for (int t = 0; t < T; ++t, out += a.out_stride) __builtin_prefetch(out, 1);
+  }
   F leaf[tree_leaves][P * T];
   bool present[tree_leaves] = {};
   for (uint32_t s = 0; s < m.num_segments; ++s) {

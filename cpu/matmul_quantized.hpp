@@ -232,6 +232,8 @@ struct QuantizedStrip {
     for (uint32_t i = 0; i < cols / quant_block; ++i, strip += block_bytes) {
       const uint8_t* step = panel + i / layout.step_blocks * layout.step_bytes();
       const uint32_t b = i % layout.step_blocks;
+      constexpr size_t share = layout.step_bytes() / layout.step_blocks;
+      prefetch_weights<Isa, 1>(step + b * share, share);
       for (int first = 0; first < static_cast<int>(panel_rows); first += Isa::width) {
         typename Isa::Bytes w[8];
         Spec::weights(step + b * layout.code_bytes(), first, w);
@@ -259,7 +261,7 @@ struct QuantizedFormat {
   using Activation = QuantizedBlock;
   using Strip = QuantizedStrip<Isa, Spec>;
   static constexpr int tile_tokens = 4;
-  static constexpr uint32_t strip_tokens_min = 8;
+  static constexpr uint32_t strip_tokens_min = 12;
   static constexpr bool whole_panel = false;
 
   static const Activation* activation(const MatmulArgs& a, uint32_t token) {

@@ -5,7 +5,6 @@
 
 #include <poll.h>
 
-#include <array>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
@@ -128,6 +127,8 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
     }
     // A connection that says nothing holds no buffer.
     buffer_.shrink_to_fit();
+    sending_ = std::string();
+    unsent_ = std::string();
     socket().async_wait(tcp::socket::wait_read,
                         [self = this->shared_from_this()](ErrorCode failure) {
                           if (self->is_closed_) return;
@@ -180,7 +181,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
       send_reply(number_, std::move(refusal));
       return;
     }
-    body_until_us_ = now_us() + TimeUs{1'000'000} * limits::body_s;
+    body_until_us_ = now_us() + TimeUs{1'000'000} * state_.options.body_s;
     const std::string_view expects = request_->header("expect");
     if (!expects.empty() && !parser_->is_done()) {
       if (expects != "100-continue") {
@@ -297,6 +298,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
     } else {
       ErrorCode ignored;
       socket().shutdown(tcp::socket::shutdown_send, ignored);
+      forgotten_.resize(16 * 1024);
       linger();
     }
   }
@@ -315,7 +317,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   std::optional<HttpRequest> request_;
   uint64_t body_held_ = 0;
   TimeUs body_until_us_ = 0;
-  std::array<char, 4096> forgotten_{};
+  std::string forgotten_;
   bool is_sending_ = false;
   std::string sending_;
   size_t sending_at_ = 0;

@@ -25,6 +25,7 @@ struct ServerOptions {
   int idle_s = limits::idle_s;
   int header_s = limits::header_s;
   int body_silence_s = limits::body_silence_s;
+  int body_s = limits::body_s;
   int write_silence_s = limits::write_silence_s;
 };
 

@@ -58,6 +58,16 @@ class RawClient {
     }
     return true;
   }
+  /// Reads until `mark` has come behind `from`, which moves past it.
+  bool read_past(std::string_view mark, size_t& from, int timeout_ms = 5'000) {
+    const TimeUs until = now_us() + TimeUs{1'000} * timeout_ms;
+    size_t at = 0;
+    while ((at = text_.find(mark, from)) == std::string::npos) {
+      if (!read_more(until)) return false;
+    }
+    from = at + mark.size();
+    return true;
+  }
   /// Reads until the peer closes; false when it does not in time.
   bool read_to_end(int timeout_ms = 5'000) {
     const TimeUs until = now_us() + TimeUs{1'000} * timeout_ms;

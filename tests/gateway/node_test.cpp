@@ -133,6 +133,54 @@ TEST_CASE("served: prompts that are too long, tokens there and back, cancelled w
       3'000));
 }
 
+/// The head and the body of a stream of `tokens`.
+std::string stream_bytes(int tokens) {
+  Json body = some_completion();
+  body["max_tokens"] = tokens;
+  body["stream"] = true;
+  const std::string sent = body.dump();
+  return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+         std::to_string(sent.size()) + "\r\n\r\n" + sent;
+}
+
+/// Nothing runs, waits or is booked, and every block is free or kept for reuse alone.
+bool is_idle(actors::Client& client) {
+  const auto view = client.view(std::chrono::seconds(2));
+  if (!view || view->bookings != 0 || view->workers.size() != 1) return false;
+  const actors::WorkerStatus& worker = view->workers[0];
+  return worker.running == 0 && worker.waiting == 0 && worker.sessions == 0 &&
+         worker.blocks_free == worker.blocks_total;
+}
+
+TEST_CASE("served: a reset at any token of a stream frees what it held") {
+  Served at;
+  auto client = actors::Client::embedded(*at.node);
+  REQUIRE(client.ok());
+  for (int events = 0; events < 12; ++events) {
+    RawClient peer(at.http->port());
+    peer.send(stream_bytes(4000));
+    size_t from = 0;
+    for (int i = 0; i < events; ++i) {
+      REQUIRE(peer.read_past("data: ", from, 20'000));
+    }
+    peer.reset();
+    CAPTURE(events);
+    REQUIRE(eventually([&] { return is_idle(**client); }, 5'000));
+  }
+}
+
+TEST_CASE("served: who does not read holds back nobody else") {
+  Served at;
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 3; ++i) {
+    silent.emplace_back(at.http->port());
+    silent.back().send(stream_bytes(1000));
+  }
+  RawClient reading(at.http->port());
+  reading.send(stream_bytes(40));
+  CHECK(reading.read_until("[DONE]", 20'000));
+}
+
 TEST_CASE("served: draining lets streams end and refuses what is new") {
   Served at;
   Json body = some_completion();

@@ -68,6 +68,33 @@ TEST_CASE("gateway: the cluster's own text; ready only as long as a worker could
   CHECK(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 200); }, 10'000));
 }
 
+TEST_CASE("gateway: SIGTERM lets streams end and refuses what is new") {
+  const uint16_t port = free_port();
+  TestCluster cluster;
+  const auto serving =
+      cluster.start({"serve", cluster.model_path(), "--kv-memory", "32MiB", "--model-name", "m",
+                     "--listen", "127.0.0.1:" + std::to_string(port)});
+  REQUIRE(eventually([&] { return serving->err().find("HTTP at") != std::string::npos; }, 30'000));
+  REQUIRE(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 200); }, 10'000));
+  const Json body = {{"model", "m"},   {"prompt", "abc"},    {"max_tokens", 6000},
+                     {"stream", true}, {"ignore_eos", true}, {"seed", 1}};
+  const std::string sent = body.dump();
+  RawClient stream(port);
+  stream.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+              std::to_string(sent.size()) + "\r\n\r\n" + sent);
+  REQUIRE(stream.read_until("data: ", 20'000));
+  serving->send(SIGTERM);
+  CHECK(eventually([&] { return is_status(asked(port, "GET", "/health/ready"), 503); }, 3'000));
+  const std::string refused = asked(port, "POST", "/v1/completions", body);
+  CHECK(is_status(refused, 503));
+  CHECK(refused.find("retry-after") != std::string::npos);
+  CHECK(stream.text().find("[DONE]") == std::string::npos);
+  CHECK(stream.read_until("[DONE]", 30'000));
+  const Finished ended = serving->wait(10'000);
+  CHECK_FALSE(ended.timed_out);
+  CHECK(ended.exit_code == 0);
+}
+
 TEST_CASE("gateway: an address beyond loopback without keys does not start") {
   ClusterSetup setup;
   setup.roles_more = "  - {name: door, run: [gateway], listen: \"0.0.0.0:0\"}\n";

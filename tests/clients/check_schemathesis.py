@@ -1,0 +1,27 @@
+"""schemathesis, unmodified, against a running gateway and its /openapi.json: no server error, no
+answer that the description does not allow.
+
+usage: check_schemathesis.py URL KEY MODEL
+"""
+import importlib.metadata
+import os
+import subprocess
+import sys
+
+import support
+
+
+@support.check
+def nothing_breaks_the_description():
+    program = os.path.join(os.path.dirname(sys.executable), "schemathesis")
+    checks = ("not_a_server_error,status_code_conformance,content_type_conformance,"
+              "response_schema_conformance")
+    done = subprocess.run(
+        [program, "run", support.URL + "/openapi.json", "--checks", checks, "--max-examples", "40",
+         "--seed", "1", "--phases", "examples,coverage,fuzzing", "--request-timeout", "120",
+         "--header", "Authorization: Bearer " + support.KEY],
+        capture_output=True, text=True, check=False, timeout=1200)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+support.finish("schemathesis", importlib.metadata.version("schemathesis"))

@@ -23,6 +23,17 @@ constexpr std::array params = {"logit_bias",
                                "stop",
                                "n "};
 
+constexpr const char* context_code = "context_length_exceeded";
+
+/// Clients that shorten a conversation and try again know this refusal by words of the first
+/// servers that said it.
+std::string message_of(const ApiError& error, Dialect dialect) {
+  if (error.code != context_code) return error.message;
+  return (dialect == Dialect::openai ? "this model's maximum context length is exceeded: "
+                                     : "prompt is too long: ") +
+         error.message;
+}
+
 std::string param_in(const std::string& what) {
   for (const std::string param : params) {
     if (what.starts_with(param)) return param == "n " ? "n" : param;
@@ -43,7 +54,7 @@ ApiError to_api(const Error& error) {
     case Code::unsupported:
       api.param = param_in(error.what);
       if (actors::is_context_exceeded(error)) {
-        api.code = "context_length_exceeded";
+        api.code = context_code;
         api.param = "messages";
       }
       break;
@@ -99,13 +110,14 @@ std::string body_of(const ApiError& error, Dialect dialect) {
   Json body;
   if (dialect == Dialect::openai) {
     const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
-    body["error"] = {{"message", error.message},
+    body["error"] = {{"message", message_of(error, dialect)},
                      {"type", type_of(error, dialect)},
                      {"param", or_null(error.param)},
                      {"code", or_null(error.code)}};
   } else {
-    std::string message = error.message;
-    if (!error.param.empty() && message.find(error.param) == std::string::npos) {
+    std::string message = message_of(error, dialect);
+    if (error.code != context_code && !error.param.empty() &&
+        message.find(error.param) == std::string::npos) {
       message = error.param + ": " + message;
     }
     body["type"] = "error";

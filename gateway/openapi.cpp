@@ -52,7 +52,7 @@ Json object_of(Json properties, const std::vector<std::string>& required) {
 }
 
 Json sampling_properties(const std::string& model) {
-  return {{"model", {{"type", "string"}, {"example", model}}},
+  return {{"model", {{"type", "string"}, {"enum", Json::array({model})}}},
           {"stream", {{"type", "boolean"}}},
           {"temperature", number(0, 100)},
           {"top_p", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}}},
@@ -61,16 +61,22 @@ Json sampling_properties(const std::string& model) {
           {"seed", {{"type", "integer"}}}};
 }
 
-Json message_list() {
-  Json message = object_of({{"role", {{"type", "string"}}},
-                            {"content", {{"type", Json::array({"string", "array", "null"})}}}},
-                           {"role"});
+Json message_list(Json roles) {
+  Json part = object_of(
+      {{"type", {{"type", "string"}, {"enum", {"text"}}}}, {"text", {{"type", "string"}}}},
+      {"type", "text"});
+  Json content;
+  content["anyOf"] = Json::array({Json{{"type", "string"}}});
+  content["anyOf"].push_back({{"type", "array"}, {"items", std::move(part)}});
+  Json message = object_of(
+      {{"role", {{"type", "string"}, {"enum", std::move(roles)}}}, {"content", std::move(content)}},
+      {"role", "content"});
   return {{"type", "array"}, {"minItems", 1}, {"items", std::move(message)}};
 }
 
 Json schemas(const std::string& model) {
   Json chat = sampling_properties(model);
-  chat["messages"] = message_list();
+  chat["messages"] = message_list({"system", "developer", "user", "assistant", "tool"});
   chat["max_tokens"] = whole(1, INT32_MAX);
   chat["max_completion_tokens"] = whole(1, INT32_MAX);
   chat["n"] = whole(1, 128);
@@ -85,7 +91,7 @@ Json schemas(const std::string& model) {
   completion["logprobs"] = whole(0, 20);
   completion["echo"] = {{"type", "boolean"}};
   Json messages = sampling_properties(model);
-  messages["messages"] = message_list();
+  messages["messages"] = message_list({"user", "assistant", "system"});
   messages["max_tokens"] = whole(1, INT32_MAX);
   messages["system"] = {{"type", Json::array({"string", "array"})}};
   Json count = messages;

@@ -162,7 +162,11 @@ TEST_CASE("a failure before the first token is a status, one behind it an event"
   const auto early = at.post("/v1/chat/completions", body);
   CHECK(early->status == 400);
   CHECK(early->json()["error"]["code"] == "context_length_exceeded");
-  CHECK(early->json()["error"]["message"].get<std::string>().find("1200") != std::string::npos);
+  const std::string why = early->json()["error"]["message"];
+  CHECK(why.starts_with("this model's maximum context length is"));
+  CHECK(why.find("1200") != std::string::npos);
+  const Json other = at.post("/v1/messages", messages_body())->json();
+  CHECK(other["error"]["message"].get<std::string>().starts_with("prompt is too long: "));
   at.cast.failure.reset();
   at.cast.holds = true;
   const auto late = at.post("/v1/chat/completions", body);

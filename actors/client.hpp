@@ -141,6 +141,9 @@ struct StoreStatus {
   uint32_t blocks = 0, blocks_total = 0, blocks_arriving = 0, blocks_pinned = 0, sessions = 0;
   uint64_t blocks_known = 0;  ///< by the router; `blocks`, but for what is on its way
   uint64_t hits = 0, misses = 0, stored = 0, evicted = 0, refused = 0, corrupt = 0;
+  uint64_t disk_bytes_max = 0, disk_bytes = 0;  ///< disk_bytes_max 0: it has no disk
+  uint64_t disk_blocks = 0, disk_waiting = 0, disk_read = 0, disk_written = 0, disk_dropped = 0;
+  uint64_t disk_corrupt = 0, disk_failed = 0;
 };
 
 struct ClusterView {

@@ -22,6 +22,15 @@ StoreStatus to_status(const v1::StoreReport& report) {
   status.evicted = report.evicted();
   status.refused = report.refused();
   status.corrupt = report.corrupt();
+  status.disk_bytes_max = report.disk_bytes_max();
+  status.disk_bytes = report.disk_bytes();
+  status.disk_blocks = report.disk_blocks();
+  status.disk_waiting = report.disk_waiting();
+  status.disk_read = report.disk_read();
+  status.disk_written = report.disk_written();
+  status.disk_dropped = report.disk_dropped();
+  status.disk_corrupt = report.disk_corrupt();
+  status.disk_failed = report.disk_failed();
   return status;
 }
 

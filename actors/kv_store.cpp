@@ -5,10 +5,19 @@
 #include "base/log.hpp"
 
 namespace troupe::actors {
+namespace {
+
+Closure closure(std::function<void()> run) {
+  return {std::make_shared<std::function<void()>>(std::move(run))};
+}
+
+}  // namespace
 
 StoreCore::StoreCore(KvStoreActor::pointer self, StoreSetup setup)
     : self_(self), setup_(std::move(setup)) {
   logic_ = std::make_unique<StoreLogic>(setup_.region, make_ports());
+  if (setup_.disk.bytes_max > 0) logic_->use_disk(setup_.disk.bytes_max, setup_.disk.found);
+  setup_.disk.found = {};
   routers_ = std::make_unique<RouterLinks<KvStoreActor::base>>(
       self_, setup_.caller, logic_->events(), make_router_ports());
 }
@@ -21,10 +30,15 @@ RouterLinkPorts StoreCore::make_router_ports() {
     return hello;
   };
   ports.snapshot = [this] {
-    const std::vector<kv::BlockName> names = logic_->names();
+    std::vector<kv::BlockName> names;
+    std::string tiers;
+    for (const kv::Residence& residence : logic_->residences()) {
+      names.push_back(residence.name);
+      tiers.push_back(static_cast<char>(residence.tier));
+    }
     v1::KvSnapshot snapshot;
     snapshot.set_names(schemas::pack_names(names));
-    snapshot.set_tiers(std::string(names.size(), static_cast<char>(kv::Tier::host)));
+    snapshot.set_tiers(tiers);
     return snapshot;
   };
   ports.on_known = [this] { setup_.node->worker_known = true; };
@@ -54,14 +68,16 @@ StorePorts StoreCore::make_ports() {
     setup_.transport.grant(session, page);
   };
   ports.revoke = [this](uint64_t session) { setup_.transport.revoke(session); };
+  ports.disk = [this](kv::DiskJob job) {
+    auto self = caf::actor_cast<KvStoreActor>(self_);
+    setup_.disk.submit(std::move(job), [this, self](const kv::DiskDone& done) {
+      caf::anon_send(self, closure([this, done] { logic_->on_disk_done(done, now_us()); }));
+    });
+  };
   return ports;
 }
 
 namespace {
-
-Closure closure(std::function<void()> run) {
-  return {std::make_shared<std::function<void()>>(std::move(run))};
-}
 
 /// To who does not say where news about the blocks would go.
 template <class Reply>
@@ -154,9 +170,25 @@ void measure(Metrics& metrics, const v1::StoreReport& report) {
   metrics.set(v1::METRIC_STORE_REFUSED, report.refused());
   metrics.set(v1::METRIC_STORE_CORRUPT, report.corrupt());
   metrics.set(v1::METRIC_TRANSFER_SESSIONS, report.sessions());
+  metrics.set(v1::METRIC_STORE_DISK_BLOCKS, report.disk_blocks());
+  metrics.set(v1::METRIC_STORE_DISK_BYTES, report.disk_bytes());
+  metrics.set(v1::METRIC_STORE_DISK_BYTES_MAX, report.disk_bytes_max());
+  metrics.set(v1::METRIC_STORE_DISK_WAITING, report.disk_waiting());
+  metrics.set(v1::METRIC_STORE_DISK_READ, report.disk_read());
+  metrics.set(v1::METRIC_STORE_DISK_WRITTEN, report.disk_written());
+  metrics.set(v1::METRIC_STORE_DISK_DROPPED, report.disk_dropped());
+  metrics.set(v1::METRIC_STORE_DISK_CORRUPT, report.disk_corrupt());
+  metrics.set(v1::METRIC_STORE_DISK_FAILED, report.disk_failed());
 }
 
 }  // namespace
+
+void StoreCore::settle() {
+  routers_->publish();
+  if (!setup_.flush || !setup_.flush->is_wanted || setup_.flush->is_done) return;
+  logic_->begin_flush(now_us());
+  setup_.flush->is_done = logic_->is_flushed();
+}
 
 void StoreCore::on_tick() {
   logic_->on_tick(now_us());

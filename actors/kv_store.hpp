@@ -2,10 +2,12 @@
 // through the transport, and tells routers what it holds. Internal to actors/.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
@@ -16,6 +18,20 @@
 
 namespace troupe::actors {
 
+/// The disk of a store.
+struct StoreDiskSetup {
+  uint64_t bytes_max = 0;  ///< 0: there is none
+  std::vector<kv::FoundSegment> found;
+  /// Does the job and tells, from any thread.
+  std::function<void(kv::DiskJob, std::function<void(const kv::DiskDone&)>)> submit;
+};
+
+/// Whether a store is to write out what it has, and whether it did. Shared with Node.
+struct StoreFlush {
+  std::atomic<bool> is_wanted{false};
+  std::atomic<bool> is_done{false};
+};
+
 /// What a store stands on; made by Node, outlives the actor.
 struct StoreSetup {
   Caller caller;
@@ -24,6 +40,8 @@ struct StoreSetup {
   /// Serves the region in pages of this size; gives what readers connect to.
   std::function<Result<std::string>(size_t block_bytes, uint32_t num_pages)> serve;
   kv::Region region;
+  StoreDiskSetup disk;
+  std::shared_ptr<StoreFlush> flush;  ///< may be empty
   double copy_bytes_per_us = 0;
   std::shared_ptr<Metrics> metrics;
 };
@@ -38,8 +56,8 @@ class StoreCore {
   void on_down(const caf::down_msg& down);
   void on_tick();
   StoreLogic& logic() { return *logic_; }
-  /// After every message: events to the routers.
-  void settle() { routers_->publish(); }
+  /// After every message: events to the routers, and whether all is written that was to be.
+  void settle();
 
  private:
   struct Peer {

@@ -119,6 +119,9 @@ inline constexpr uint32_t offer_priority = 5;
 inline constexpr size_t intakes_max = 64;
 /// A reader of a store that says nothing for this long loses its pins.
 inline constexpr TimeUs store_lease_us = 10'000'000;
+/// A reader of a store that waits for the disk this long without a block coming from there computes
+/// the rest.
+inline constexpr TimeUs disk_wait_us = 3'000'000;
 /// Events in one message to a router.
 inline constexpr size_t events_max = 2048;
 

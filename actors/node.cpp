@@ -36,6 +36,13 @@ Status check_store(const NodeOptions& options) {
     return std::find(options.roles.begin(), options.roles.end(), role) != options.roles.end();
   };
   if (!plays("kv_store")) return {};
+  if ((options.store_disk_bytes > 0) != !options.store_path.empty()) {
+    return error(Code::invalid_argument,
+                 concat("node ", options.name, " has ",
+                        options.store_path.empty() ? "a size for its disk, but no folder"
+                                                   : "a folder for its disk, but no size"),
+                 "store_disk and store_path go together");
+  }
   if (plays("prefill") || plays("decode")) {
     return error(Code::invalid_argument,
                  concat("node ", options.name, " computes and has the role kv_store"),
@@ -184,6 +191,9 @@ Node::Impl::~Impl() {
   if (node_handle) caf::anon_send_exit(node_handle, caf::exit_reason::user_shutdown);
   node_handle = nullptr;
   worker_handle = nullptr;
+  store_handle = nullptr;
+  // Whoever does its jobs tells actors of it.
+  store_disk.reset();
   directory_handle = nullptr;
   actors.clear();
   if (state) {
@@ -228,6 +238,12 @@ Status Node::wait_joined(int timeout_ms) {
 }
 
 bool Node::drain(int64_t timeout_ms) {
+  if (impl_->store_flush) {
+    for (int64_t waited = 0; !impl_->flush_store(); waited += 10) {
+      if (waited >= timeout_ms) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
   if (!impl_->worker_handle) return true;
   NodeState& state = *impl_->state;
   auto begin = [shared = impl_->state] { (void)begin_drain(*shared); };

@@ -59,6 +59,9 @@ struct NodeOptions {
   WorkerOptions worker;
   /// Memory for the blocks of a kv_store; its data network and paths are those of `worker`.
   size_t store_bytes = size_t{1} << 30;
+  /// Its disk: a folder of its own and what it may take; 0: none.
+  std::string store_path;
+  uint64_t store_disk_bytes = 0;
 };
 
 class Node {
@@ -69,8 +72,9 @@ class Node {
   /// Tells every actor to go and waits for them.
   ~Node();
 
-  /// From now on it takes no new work; what runs moves to other workers or ends here. Waits until
-  /// nothing is left (true) or the time is over; may be called again.
+  /// From now on it takes no new work; what runs moves to other workers or ends here, and a store
+  /// writes to its disk what it has in memory. Waits until nothing is left (true) or the time is
+  /// over; may be called again.
   bool drain(int64_t timeout_ms);
   /// The whole cluster is being stopped: everyone who waits here or asks the directory is told.
   /// Returns when they had the time to hear it.

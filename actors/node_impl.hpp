@@ -8,10 +8,12 @@
 
 #include "actors/directory_state.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/kv_store.hpp"
 #include "actors/metrics.hpp"
 #include "actors/node.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/worker.hpp"
+#include "kv/disk_threads.hpp"
 
 namespace troupe::actors {
 
@@ -34,6 +36,10 @@ struct Node::Impl {
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
   // A store's: the transport above, and this.
   kv::Region store_region;
+  std::shared_ptr<kv::DiskThreads> store_disk;  ///< empty: it has none
+  std::vector<kv::FoundSegment> store_found;
+  std::shared_ptr<StoreFlush> store_flush;  ///< empty: no store runs here
+  KvStoreActor store_handle;
   double copy_bytes_per_us = 0;
 
   std::shared_ptr<NodeState> state;
@@ -51,6 +57,9 @@ struct Node::Impl {
   Status make_worker_parts(uint64_t incarnation, bool networked);
   Status start_worker();
   Status make_store_parts(uint64_t incarnation);
+  Status open_store_disk();
+  /// The store of this process writes out what it has; true when it did.
+  bool flush_store();
   Status start_store();
   Status start_roles();
   Status publish();

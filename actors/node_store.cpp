@@ -2,11 +2,13 @@
 // has said how large they are.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "actors/kv_store.hpp"
 #include "actors/node_impl.hpp"
 #include "base/clock.hpp"
 #include "base/concat.hpp"
+#include "base/log.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -34,7 +36,27 @@ Status Node::Impl::make_store_parts(uint64_t incarnation) {
   TROUPE_ASSIGN(transport, transport::Transport::start(moving));
   TROUPE_ASSIGN(store_region, transport->allocate(options.store_bytes));
   copy_bytes_per_us = measure_copy(store_region);
+  return options.store_disk_bytes > 0 ? open_store_disk() : Status();
+}
+
+Status Node::Impl::open_store_disk() {
+  TROUPE_ASSIGN(auto folder, kv::DiskFolder::open(options.store_path, kv::DiskFolder::Use::own));
+  const TimeUs start = now_us();
+  TROUPE_ASSIGN(store_found, folder->find_all());
+  size_t blocks = 0;
+  for (const kv::FoundSegment& segment : store_found) blocks += segment.rows.size();
+  log_info("store", concat("found ", blocks, " blocks in ", store_found.size(), " segments of ",
+                           options.store_path, " in ", (now_us() - start) / 1000, " ms"));
+  store_disk = std::make_shared<kv::DiskThreads>(std::move(folder));
   return {};
+}
+
+bool Node::Impl::flush_store() {
+  if (!store_flush->is_wanted.exchange(true)) {
+    // It looks after every message.
+    caf::anon_send(store_handle, Closure{std::make_shared<std::function<void()>>([] {})});
+  }
+  return store_flush->is_done;
 }
 
 Status Node::Impl::start_store() {
@@ -51,7 +73,17 @@ Status Node::Impl::start_store() {
   setup.region = store_region;
   setup.copy_bytes_per_us = copy_bytes_per_us;
   setup.metrics = metrics;
+  if (store_disk) {
+    setup.disk.bytes_max = options.store_disk_bytes;
+    setup.disk.found = std::exchange(store_found, {});
+    setup.disk.submit = [disk = std::weak_ptr(store_disk)](kv::DiskJob job,
+                                                           kv::DiskThreads::Done done) {
+      if (const auto alive = disk.lock()) alive->submit(std::move(job), std::move(done));
+    };
+  }
+  setup.flush = store_flush = std::make_shared<StoreFlush>();
   auto handle = runtime->system().spawn(kv_store, std::move(setup));
+  store_handle = handle;
   add_role("kv_store", handle);
   state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
   return {};

@@ -2,6 +2,7 @@
 // a prefill worker computes its prompt, in predicted microseconds. Not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -113,8 +114,10 @@ class Placement {
 
   /// Registers a store or a new incarnation of it, which starts without blocks. Errors as above.
   Status on_store(const StoreInfo& info, TimeUs now);
-  /// It reported: only stores that were heard lately are read from.
-  void on_store_heard(const std::string& id, uint64_t incarnation, TimeUs now);
+  /// It reported, also how fast its disk is (0: it does not know yet): only stores that were heard
+  /// lately are read from.
+  void on_store_heard(const std::string& id, uint64_t incarnation, TimeUs now,
+                      double disk_bytes_per_us = 0);
   void on_store_gone(const std::string& id, uint64_t incarnation);
 
   /// Why the worker gets no new requests for now; empty: it does.
@@ -150,11 +153,12 @@ class Placement {
   struct Store {
     StoreInfo info;
     TimeUs heard = 0;
+    double disk_bytes_per_us = 0;
   };
   /// What a store could give to one request.
   struct Holding {
     const Store* store = nullptr;
-    std::vector<bool> held;  ///< as the request's names
+    std::vector<uint8_t> tiers;  ///< of each of the request's names, as ClusterIndex::tiers()
   };
   /// Blocks [those that the worker has, end) from a store.
   struct Fetch {
@@ -199,6 +203,9 @@ class Placement {
   [[nodiscard]] double occupation_us(const Worker& worker, const PlaceRequest& request,
                                      uint32_t matched) const;
   [[nodiscard]] Holdings holdings_of(const PlaceRequest& request, TimeUs now) const;
+  /// To read so many blocks of the store, some of which are on its disk alone.
+  [[nodiscard]] static double reading_us(const Worker& worker, const Store& store,
+                                         ptrdiff_t blocks, ptrdiff_t on_disk);
   /// What the worker, which has the first `matched` blocks, would best read from a store.
   [[nodiscard]] Fetch best_fetch(const Worker& worker, const PlaceRequest& request,
                                  uint32_t matched, const Holdings& holdings) const;

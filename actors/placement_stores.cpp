@@ -11,6 +11,9 @@ namespace {
 
 // Asking the store, its answer and the first page: a round trip of control messages on one host.
 constexpr double fetch_start_us = 2000;
+// A disk that was not read from yet: slower than most, so that what it is used for pays.
+constexpr double unknown_disk_bytes_per_us = 500;
+constexpr uint8_t disk_alone = 1 << static_cast<uint8_t>(kv::Tier::disk);
 
 }  // namespace
 
@@ -27,15 +30,17 @@ Status Placement::on_store(const StoreInfo& info, TimeUs now) {
                         " that one router can follow"),
                  "use several routers");
   }
-  stores_[info.id] = {info, now};
+  stores_[info.id] = {info, now, 0};
   return {};
 }
 
-void Placement::on_store_heard(const std::string& id, uint64_t incarnation, TimeUs now) {
+void Placement::on_store_heard(const std::string& id, uint64_t incarnation, TimeUs now,
+                               double disk_bytes_per_us) {
   const auto found = stores_.find(id);
-  if (found != stores_.end() && found->second.info.incarnation == incarnation) {
-    found->second.heard = now;
-  }
+  if (found == stores_.end() || found->second.info.incarnation != incarnation) return;
+  found->second.heard = now;
+  const bool is_plausible = std::isfinite(disk_bytes_per_us) && disk_bytes_per_us > 0;
+  found->second.disk_bytes_per_us = is_plausible ? disk_bytes_per_us : 0;
 }
 
 void Placement::on_store_gone(const std::string& id, uint64_t incarnation) {
@@ -49,9 +54,22 @@ Placement::Holdings Placement::holdings_of(const PlaceRequest& request, TimeUs n
   Holdings holdings;
   for (const auto& [id, store] : stores_) {
     if (now - store.heard > limits::store_silence_us) continue;
-    holdings.push_back({&store, index_.held(id, request.names)});
+    holdings.push_back({&store, index_.tiers(id, request.names)});
   }
   return holdings;
+}
+
+double Placement::reading_us(const Worker& worker, const Store& store, ptrdiff_t blocks,
+                             ptrdiff_t on_disk) {
+  const double rate = worker.fetch_bytes_per_us > 0
+                          ? worker.fetch_bytes_per_us
+                          : std::min(worker.info.profile.transfer_bytes_per_us,
+                                     store.info.transfer_bytes_per_us);
+  const double disk_rate =
+      store.disk_bytes_per_us > 0 ? store.disk_bytes_per_us : unknown_disk_bytes_per_us;
+  const auto block_bytes = static_cast<double>(worker.info.block_bytes);
+  return fetch_start_us + static_cast<double>(blocks) * block_bytes / rate +
+         static_cast<double>(on_disk) * block_bytes / disk_rate;
 }
 
 Placement::Fetch Placement::best_fetch(const Worker& worker, const PlaceRequest& request,
@@ -60,21 +78,21 @@ Placement::Fetch Placement::best_fetch(const Worker& worker, const PlaceRequest&
   Fetch best;
   double best_saved_us = 0;
   for (const Holding& holding : holdings) {
-    const auto first = holding.held.begin() + matched;
-    const auto run = std::find(first, holding.held.end(), false) - first;
-    if (run <= 0) continue;
-    const auto end = matched + static_cast<uint32_t>(run);
-    const double rate = worker.fetch_bytes_per_us > 0
-                            ? worker.fetch_bytes_per_us
-                            : std::min(info.profile.transfer_bytes_per_us,
-                                       holding.store->info.transfer_bytes_per_us);
-    const double us =
-        fetch_start_us + static_cast<double>(run) * static_cast<double>(info.block_bytes) / rate;
-    const TokenRange spared{matched * request.tokens_per_block, end * request.tokens_per_block};
-    const double saved_us = work_us(info.profile, spared) - us;
-    if (saved_us <= best_saved_us) continue;
-    best_saved_us = saved_us;
-    best = {holding.store->info.id, end, us};
+    const auto first = holding.tiers.begin() + matched;
+    const auto end = std::find(first, holding.tiers.end(), 0);
+    const auto in_memory = std::find(first, end, disk_alone) - first;
+    // All of it, or what need not be read from disk.
+    for (const auto run : {end - first, in_memory}) {
+      if (run <= 0) continue;
+      const auto on_disk = std::count(first, first + run, disk_alone);
+      const auto last = matched + static_cast<uint32_t>(run);
+      const double us = reading_us(worker, *holding.store, run, on_disk);
+      const TokenRange spared{matched * request.tokens_per_block, last * request.tokens_per_block};
+      const double saved_us = work_us(info.profile, spared) - us;
+      if (saved_us <= best_saved_us) continue;
+      best_saved_us = saved_us;
+      best = {holding.store->info.id, last, us};
+    }
   }
   return best;
 }

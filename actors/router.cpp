@@ -257,7 +257,8 @@ void take_update(RouterState& state, const v1::BookingUpdate& update) {
 void take_report(RouterState& state, const v1::StoreReport& report) {
   if (!knows_store(state, report.name(), report.incarnation())) return;
   state.stores.at(report.name()).report = report;
-  state.placement.on_store_heard(report.name(), report.incarnation(), now_us());
+  state.placement.on_store_heard(report.name(), report.incarnation(), now_us(),
+                                 report.disk_bytes_per_us());
 }
 
 v1::RouterStatus status_of(RouterState& state) {

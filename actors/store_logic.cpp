@@ -9,11 +9,56 @@
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
+namespace {
+
+/// [32]
+Digest digest_of(const std::string& bytes) {
+  Digest digest;
+  std::copy_n(bytes.begin(), digest.size(), digest.begin());
+  return digest;
+}
+
+void report_disk(const StoreDisk& disk, v1::StoreReport& report) {
+  const kv::DiskTierStats stats = disk.tier().stats();
+  report.set_disk_bytes_max(stats.bytes_max);
+  report.set_disk_bytes(stats.bytes);
+  report.set_disk_blocks(static_cast<uint32_t>(stats.blocks));
+  report.set_disk_waiting(static_cast<uint32_t>(disk.num_waiting()));
+  report.set_disk_read(stats.read);
+  report.set_disk_written(stats.written);
+  report.set_disk_dropped(stats.dropped);
+  report.set_disk_corrupt(stats.corrupt);
+  report.set_disk_failed(stats.failed);
+  report.set_disk_bytes_per_us(stats.bytes_per_us);
+}
+
+}  // namespace
 
 StoreLogic::StoreLogic(kv::Region region, StorePorts ports)
     : region_(std::move(region)), ports_(std::move(ports)) {}
 
+void StoreLogic::use_disk(uint64_t bytes_max, const std::vector<kv::FoundSegment>& found) {
+  auto tier = std::make_unique<kv::DiskTier>(bytes_max, events_, ports_.disk);
+  tier->load(found);
+  disk_ = std::make_unique<StoreDisk>(std::move(tier));
+}
+
+Status StoreLogic::check_fingerprint(const std::string& fingerprint, const char* whose) const {
+  if (fingerprint.size() != sizeof(Digest)) {
+    return error(Code::invalid_argument,
+                 concat("a KV fingerprint of ", fingerprint.size(), " bytes"),
+                 concat(sizeof(Digest), " bytes"));
+  }
+  if (!blocks_ || fingerprint == fingerprint_) return {};
+  return error(Code::failed_precondition,
+               concat(whose, " KV fingerprint is ", hex(digest_of(fingerprint)),
+                      ", this store keeps blocks of ", hex(digest_of(fingerprint_))),
+               "run one store for each model, KV type and numerics");
+}
+
 Status StoreLogic::check(const v1::Offer& offer) const {
+  if (is_flushing_) return error(Code::unavailable, "the store is about to stop");
+  TROUPE_TRY(check_fingerprint(offer.kv_fingerprint(), "the worker's"));
   const auto count = static_cast<size_t>(offer.blocks_size());
   if (count == 0 || count > limits::offer_blocks_max) {
     return error(Code::invalid_argument, concat("an offer of ", count, " blocks"),
@@ -35,7 +80,7 @@ Status StoreLogic::check(const v1::Offer& offer) const {
   return {};
 }
 
-Status StoreLogic::prepare(size_t block_bytes) {
+Status StoreLogic::prepare(size_t block_bytes, const std::string& fingerprint) {
   if (blocks_) return {};
   if (block_bytes == 0 || region_.bytes / block_bytes == 0) {
     return error(Code::exhausted,
@@ -45,6 +90,8 @@ Status StoreLogic::prepare(size_t block_bytes) {
   auto made = std::make_unique<kv::BlockStore>(region_, block_bytes, events_);
   TROUPE_ASSIGN(transport_address_, ports_.serve(block_bytes, made->num_pages()));
   blocks_ = std::move(made);
+  fingerprint_ = fingerprint;
+  if (disk_) disk_->use(*blocks_, digest_of(fingerprint_));
   log_info("store",
            concat("keeps up to ", blocks_->num_pages(), " blocks of ", block_bytes / 1024, " KiB"));
   return {};
@@ -79,25 +126,31 @@ v1::OfferReply StoreLogic::on_offer(PeerKey worker, const v1::Offer& offer, Time
   if (auto status = check(offer); !status) return refuse(status.error());
   auto offered = unpack(offer);
   if (!offered) return refuse(offered.error());
-  if (auto status = prepare(offer.block_bytes()); !status) return refuse(status.error());
+  if (auto status = prepare(offer.block_bytes(), offer.kv_fingerprint()); !status) return refuse(status.error());
   std::vector<kv::PageId> pages;
   std::vector<uint32_t> wanted;
   for (uint32_t i = 0; i < offered->size(); ++i) {
     const kv::BlockStore::Answer answer = blocks_->offer((*offered)[i]);
+    if (disk_ && answer.verdict == kv::BlockStore::Verdict::held) {
+      disk_->on_used((*offered)[i].name);
+    }
     if (answer.verdict != kv::BlockStore::Verdict::wanted) continue;
     pages.push_back(answer.page);
     wanted.push_back(i);
   }
   reply.mutable_wanted()->Add(wanted.begin(), wanted.end());
-  if (!wanted.empty()) take(worker, offer, std::move(pages), std::move(wanted), now);
+  if (!wanted.empty()) take(worker, offer, std::move(pages), std::move(wanted), *offered, now);
   return reply;
 }
 
 void StoreLogic::take(PeerKey worker, const v1::Offer& offer, std::vector<kv::PageId> pages,
-                      std::vector<uint32_t> wanted, TimeUs now) {
+                      std::vector<uint32_t> wanted, const std::vector<kv::OfferedBlock>& offered,
+                      TimeUs now) {
   const uint64_t id = offer.session();
   const size_t count = wanted.size();
-  Intake intake{transport::ReceiverSession(id, now), worker, 0, pages, wanted,
+  std::vector<kv::OfferedBlock> blocks;
+  for (const uint32_t i : wanted) blocks.push_back(offered[i]);
+  Intake intake{transport::ReceiverSession(id, now), worker, 0, pages, wanted, std::move(blocks),
                 std::vector<bool>(count, false)};
   Intake& added = intakes_.emplace(id, std::move(intake)).first->second;
   // What the worker said at once is what a source says bit by bit: nothing is read before the
@@ -130,10 +183,12 @@ void StoreLogic::on_read(uint64_t id, uint32_t index, const Result<transport::Re
   if (result && index < intake.pages.size() && !intake.arrived[index]) {
     intake.arrived[index] = true;
     blocks_->arrived(intake.pages[index]);
+    if (disk_) disk_->on_stored(intake.blocks[index]);
   }
   if (!result && result.error().code == Code::corrupt) ++damaged_on_the_way_;
   const Status status = result ? Status() : Status(result.error());
   apply(id, intake.session.on_read_done(index, status, now));
+  pump(now);
 }
 
 void StoreLogic::apply(uint64_t id, const transport::ReceiverActions& actions) {
@@ -166,72 +221,6 @@ void StoreLogic::apply(uint64_t id, const transport::ReceiverActions& actions) {
   intakes_.erase(found);
 }
 
-v1::AttachReply StoreLogic::on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now) {
-  v1::AttachReply reply;
-  const auto refuse = [&reply](const Error& why) {
-    *reply.mutable_failure() = schemas::to_wire(why);
-    return reply;
-  };
-  // A name begins with the fingerprint (the chain's root), so whoever knows it has the same one.
-  reply.set_kv_fingerprint(attach.kv_fingerprint());
-  const auto names = schemas::unpack_names(attach.names());
-  if (!names) return refuse(names.error());
-  if (names->empty() || names->size() > limits::names_max) {
-    return refuse(error(Code::invalid_argument, concat(names->size(), " block names"),
-                        concat("1 to ", limits::names_max)));
-  }
-  const uint64_t id = attach.session();
-  if (intakes_.contains(id) || readers_.contains(id)) {
-    return refuse(error(Code::failed_precondition, "a session of this number is open already"));
-  }
-  if (readers_.size() >= limits::sessions_max) {
-    return refuse(error(Code::exhausted, concat(readers_.size(), " sessions are open")));
-  }
-  if (!blocks_) return refuse(error(Code::not_found, "the store is empty"));
-  const auto held = blocks_->pin(id, *names, now + limits::store_lease_us);
-  if (held.empty()) return refuse(error(Code::not_found, "the store has none of these blocks"));
-  Reader& added = readers_[id];
-  added.reader = reader;
-  added.first_block = attach.first_block();
-  v1::Announce announce;
-  announce.set_session(id);
-  announce.set_last(true);
-  for (uint32_t i = 0; i < held.size(); ++i) {
-    ports_.grant(id, held[i].page);
-    added.pages.push_back(held[i].page);
-    v1::AnnouncedBlock* block = announce.add_blocks();
-    block->set_block_index(attach.first_block() + i);
-    block->set_page(held[i].page);
-    block->set_checksum(held[i].checksum);
-    block->set_reused(true);
-  }
-  reply.set_transport_address(transport_address_);
-  ports_.send_announce(reader, announce);
-  return reply;
-}
-
-void StoreLogic::on_read_done(const v1::ReadDone& done, TimeUs now) {
-  const auto found = readers_.find(done.session());
-  if (found == readers_.end()) return;
-  const Reader& reader = found->second;
-  for (const uint32_t index : done.corrupt()) {
-    if (index < reader.first_block || index - reader.first_block >= reader.pages.size()) continue;
-    const auto bad = blocks_->recheck(done.session(), reader.pages[index - reader.first_block]);
-    if (!bad) continue;
-    log_error("store", concat("block ", kv::hex(*bad),
-                              " is damaged in this store's memory; it is forgotten"));
-  }
-  // Pages stay pinned to the end, so that a chain's beginning is used after its end.
-  blocks_->extend(done.session(), now + limits::store_lease_us);
-  if (done.all()) end_reader(done.session());
-}
-
-void StoreLogic::end_reader(uint64_t session) {
-  ports_.revoke(session);
-  blocks_->unpin(session);
-  readers_.erase(session);
-}
-
 void StoreLogic::on_peer_down(PeerKey peer) {
   std::vector<uint64_t> gone;
   for (const auto& [session, reader] : readers_) {
@@ -249,7 +238,9 @@ void StoreLogic::on_peer_down(PeerKey peer) {
 }
 
 void StoreLogic::on_tick(TimeUs now) {
+  pump(now);
   if (!blocks_) return;
+  tick_readers(now);
   for (const uint64_t session : blocks_->expire(now)) {
     log_warning("store", "a reader did not come to its end within its lease");
     end_reader(session);
@@ -262,14 +253,32 @@ void StoreLogic::on_tick(TimeUs now) {
   }
 }
 
-std::vector<kv::BlockName> StoreLogic::names() const {
-  return blocks_ ? blocks_->names() : std::vector<kv::BlockName>();
+std::vector<kv::Residence> StoreLogic::residences() const {
+  std::vector<kv::Residence> all;
+  if (blocks_) {
+    for (const kv::BlockName& name : blocks_->names()) all.push_back({name, kv::Tier::host});
+  }
+  if (disk_) {
+    for (const kv::BlockName& name : disk_->tier().names()) all.push_back({name, kv::Tier::disk});
+  }
+  return all;
+}
+
+void StoreLogic::begin_flush(TimeUs now) {
+  is_flushing_ = true;
+  if (disk_) disk_->begin_flush();
+  pump(now);
+}
+
+void StoreLogic::pump(TimeUs now) {
+  if (disk_) disk_->pump(now);
 }
 
 v1::StoreReport StoreLogic::report() const {
   v1::StoreReport report;
   report.set_memory_bytes(region_.bytes);
   report.set_sessions(static_cast<uint32_t>(intakes_.size() + readers_.size()));
+  if (disk_) report_disk(*disk_, report);
   if (!blocks_) return report;
   const kv::BlockStoreStats stats = blocks_->stats();
   report.set_block_bytes(blocks_->block_bytes());

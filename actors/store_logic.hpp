@@ -4,16 +4,21 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/peer_key.hpp"
+#include "actors/store_disk.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "kv/block_store.hpp"
+#include "kv/cluster_index.hpp"
 #include "schemas/cluster.pb.h"
 #include "schemas/request.pb.h"
 #include "transport/receiver_session.hpp"
@@ -36,11 +41,15 @@ struct StorePorts {
   /// The session may read the page of our region / may read nothing any more.
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  /// Does the job; answered by on_disk_done(). Only with use_disk().
+  std::function<void(kv::DiskJob)> disk;
 };
 
 class StoreLogic {
  public:
   StoreLogic(kv::Region region, StorePorts ports);
+  /// A disk of so many bytes, and what lies on it. Once, before anything else.
+  void use_disk(uint64_t bytes_max, const std::vector<kv::FoundSegment>& found);
 
   // --- taking in ------------------------------------------------------------------------------
   /// Which of the offered blocks are wanted; they are read until the worker's lease ends.
@@ -50,9 +59,16 @@ class StoreLogic {
                TimeUs now);
 
   // --- giving out -----------------------------------------------------------------------------
-  /// Pins what is here of the named blocks and announces it.
+  /// Pins what is here of the named blocks and announces it: what is in memory at once, what is on
+  /// disk when it has come from there.
   v1::AttachReply on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now);
   void on_read_done(const v1::ReadDone& done, TimeUs now);
+
+  void on_disk_done(const kv::DiskDone& done, TimeUs now);
+  /// What is in memory goes to disk; nothing is taken in any more.
+  void begin_flush(TimeUs now);
+  /// It did; so it has without a disk.
+  [[nodiscard]] bool is_flushed() const { return !disk_ || disk_->is_flushed(); }
 
   /// A worker is gone, whether it read or was read from.
   void on_peer_down(PeerKey peer);
@@ -62,10 +78,11 @@ class StoreLogic {
   /// Numbered from 1 on, as the blocks come and go.
   [[nodiscard]] const kv::EventLog& events() const { return events_; }
   /// What is here, for a snapshot right after events().last_number().
-  [[nodiscard]] std::vector<kv::BlockName> names() const;
+  [[nodiscard]] std::vector<kv::Residence> residences() const;
   /// Without name and incarnation.
   [[nodiscard]] v1::StoreReport report() const;
   [[nodiscard]] const kv::BlockStore* blocks() const { return blocks_.get(); }
+  [[nodiscard]] const StoreDisk* disk() const { return disk_.get(); }
 
  private:
   /// Blocks on their way here. The session counts the wanted ones from 0.
@@ -75,31 +92,57 @@ class StoreLogic {
     transport::PeerId peer = 0;
     std::vector<kv::PageId> pages;
     std::vector<uint32_t> offered_index;  ///< of each wanted block
+    std::vector<kv::OfferedBlock> blocks;
     std::vector<bool> arrived;
   };
   struct Reader {
     PeerKey reader = 0;
     uint32_t first_block = 0;
-    std::vector<kv::PageId> pages;
+    std::map<uint32_t, kv::PageId> pages;  ///< by place among the named blocks
+    size_t num_waiting = 0;                ///< blocks that are on their way from disk
+    TimeUs news = 0;                       ///< when the last of them came
+  };
+  /// Who waits for a page to be filled.
+  struct Waiter {
+    uint64_t session = 0;
+    uint32_t place = 0;
   };
 
   Status check(const v1::Offer& offer) const;
-  Status prepare(size_t block_bytes);
+  Status check_fingerprint(const std::string& fingerprint, const char* whose) const;
+  /// Serves pages of this size to whoever speaks of this fingerprint.
+  Status prepare(size_t block_bytes, const std::string& fingerprint);
   Result<std::vector<kv::OfferedBlock>> unpack(const v1::Offer& offer) const;
   /// Sets pages aside for what is wanted and starts to read it.
   void take(PeerKey worker, const v1::Offer& offer, std::vector<kv::PageId> pages,
-            std::vector<uint32_t> wanted, TimeUs now);
+            std::vector<uint32_t> wanted, const std::vector<kv::OfferedBlock>& offered,
+            TimeUs now);
   /// Does what the session's state machine says. The intake may be gone afterwards.
   void apply(uint64_t session, const transport::ReceiverActions& actions);
+  [[nodiscard]] Status check(const v1::Attach& attach, size_t num_names) const;
+  Status prepare_for(const v1::Attach& attach);
+  /// The blocks from the first on that are here: pages to announce, and those to wait for.
+  std::vector<std::pair<uint32_t, kv::IndexedBlock>> gather(uint64_t session, Reader& reader,
+                                                            std::span<const kv::BlockName> names,
+                                                            TimeUs now);
+  /// A page was filled from disk, or will not be.
+  void on_page(kv::PageId page, bool is_whole, TimeUs now);
+  /// Tells readers that wait for the disk that they are not forgotten, or that it is too slow.
+  void tick_readers(TimeUs now);
   void end_reader(uint64_t session);
+  void pump(TimeUs now);
 
   kv::Region region_;
   StorePorts ports_;
   kv::EventLog events_;
-  std::unique_ptr<kv::BlockStore> blocks_;  ///< empty until the first offer
+  std::unique_ptr<kv::BlockStore> blocks_;  ///< empty until it is known how large a block is
   std::string transport_address_;           ///< the same
+  std::string fingerprint_;                 ///< the same
+  std::unique_ptr<StoreDisk> disk_;         ///< empty without one
+  bool is_flushing_ = false;
   std::unordered_map<uint64_t, Intake> intakes_;
   std::unordered_map<uint64_t, Reader> readers_;
+  std::unordered_map<kv::PageId, std::vector<Waiter>> waiters_;
   uint64_t damaged_on_the_way_ = 0;
 };
 

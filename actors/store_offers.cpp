@@ -11,10 +11,11 @@
 namespace troupe::actors {
 
 StoreOffers::StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
-                         OfferPorts ports)
+                         std::string fingerprint, OfferPorts ports)
     : pool_(pool),
       index_(index),
       transport_address_(std::move(transport_address)),
+      fingerprint_(std::move(fingerprint)),
       ports_(std::move(ports)) {}
 
 StoreOffers::~StoreOffers() {
@@ -79,6 +80,7 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
   offer.set_names(schemas::pack_names(names));
   offer.set_parents(schemas::pack_names(parents));
   offer.set_priority(limits::offer_priority);
+  offer.set_kv_fingerprint(fingerprint_);
   return offer;
 }
 

@@ -35,7 +35,7 @@ class StoreOffers {
  public:
   /// Pool and index must outlive the offers.
   StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
-              OfferPorts ports);
+              std::string fingerprint, OfferPorts ports);
   ~StoreOffers();
   StoreOffers(const StoreOffers&) = delete;
   StoreOffers& operator=(const StoreOffers&) = delete;
@@ -69,6 +69,7 @@ class StoreOffers {
   kv::Pool& pool_;
   kv::LocalIndex& index_;
   std::string transport_address_;
+  std::string fingerprint_;
   OfferPorts ports_;
   std::optional<PeerKey> store_;
   std::deque<kv::BlockName> queue_;

@@ -13,7 +13,7 @@ WorkerLogic::WorkerLogic(WorkerParts parts, WorkerPorts ports)
       handovers_(parts_.engine, ports_.handover,
                  [this](const HandoverSummary& summary) { on_handover_over(summary); }),
       metrics_(parts_.metrics),
-      offers_(parts_.pool, parts_.index, parts_.transport_address,
+      offers_(parts_.pool, parts_.index, parts_.transport_address, parts_.fingerprint,
               {ports_.send_offer, ports_.draw_session, ports_.grant, ports_.revoke}) {}
 
 void WorkerLogic::pump() {

@@ -143,9 +143,10 @@ int do_node(const NodeFlags& flags) {
                     if (http != nullptr) {
                       drain(*http, is_end ? 1 : (*options).limits.drain_timeout_ms, signals);
                     }
-                    if (is_end && start->has_directory_here) {
-                      node.announce_end();
-                    } else {
+                    if (is_end && start->has_directory_here) node.announce_end();
+                    // With the whole cluster its streams have ended; a store writes what it has.
+                    const bool is_store = options->store_bytes > 0;
+                    if (!is_end || !start->has_directory_here || is_store) {
                       drain(node, *start, signals);
                     }
                   });

@@ -91,7 +91,16 @@ Json store_json(const actors::StoreStatus& store) {
           {"stored", store.stored},
           {"evicted", store.evicted},
           {"refused", store.refused},
-          {"corrupt", store.corrupt}};
+          {"corrupt", store.corrupt},
+          {"disk_bytes_max", store.disk_bytes_max},
+          {"disk_bytes", store.disk_bytes},
+          {"disk_blocks", store.disk_blocks},
+          {"disk_waiting", store.disk_waiting},
+          {"disk_read", store.disk_read},
+          {"disk_written", store.disk_written},
+          {"disk_dropped", store.disk_dropped},
+          {"disk_corrupt", store.disk_corrupt},
+          {"disk_failed", store.disk_failed}};
 }
 
 Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {
@@ -176,12 +185,13 @@ void print(const launch::ClusterState& state, const Result<actors::ClusterView>&
               << w.cached_tokens << (w.draining ? "  drains" : "") << "\n";
   }
   if (!view->stores.empty())
-    std::cout << "\nstore       blocks used/total     MiB    hits  misses\n";
+    std::cout << "\nstore       blocks used/total     MiB    hits  misses  on disk  disk MiB\n";
   for (const auto& s : view->stores) {
     std::cout << std::left << std::setw(12) << s.name << std::right << std::setw(11) << s.blocks
               << "/" << std::left << std::setw(6) << s.blocks_total << std::right << std::setw(7)
               << (s.blocks * s.block_bytes >> 20) << std::setw(8) << s.hits << std::setw(8)
-              << s.misses << "\n";
+              << s.misses << std::setw(9) << s.disk_blocks << std::setw(10) << (s.disk_bytes >> 20)
+              << "\n";
   }
   std::cout << std::flush;
 }

@@ -98,6 +98,18 @@ ScreenLine store_line(const MonitorModel& model, size_t columns) {
                   short_count(sum(model, v1::METRIC_STORE_EVICTED)), " evicted")}};
 }
 
+ScreenLine disk_line(const MonitorModel& model, size_t columns) {
+  const double bytes = sum(model, v1::METRIC_STORE_DISK_BYTES);
+  const double most = sum(model, v1::METRIC_STORE_DISK_BYTES_MAX);
+  return {{concat("KV blocks disk   ", bar(bytes / most, columns >= 100 ? 20 : 10), " ",
+                  short_count(sum(model, v1::METRIC_STORE_DISK_BLOCKS)), ", ", short_bytes(bytes),
+                  ", ", short_count(sum(model, v1::METRIC_STORE_DISK_READ)), " read, ",
+                  short_count(sum(model, v1::METRIC_STORE_DISK_WRITTEN)), " written, ",
+                  short_count(sum(model, v1::METRIC_STORE_DISK_FAILED) +
+                              sum(model, v1::METRIC_STORE_DISK_CORRUPT)),
+                  " failed")}};
+}
+
 ScreenLine draft_line(const MonitorModel& model) {
   return {
       {concat("draft     knows ", short_count(sum(model, v1::METRIC_DRAFT_INDEX_TOKENS)),
@@ -112,6 +124,7 @@ std::vector<ScreenLine> summary_lines(const MonitorModel& model, size_t columns)
   std::vector<ScreenLine> lines = {cluster_line(model), speed_line(model), latency_line(model),
                                    blocks_line(model, columns), transfer_line(model)};
   if (plays(model, "kv_store")) lines.push_back(store_line(model, columns));
+  if (sum(model, v1::METRIC_STORE_DISK_BYTES_MAX) > 0) lines.push_back(disk_line(model, columns));
   if (plays(model, "draft")) lines.push_back(draft_line(model));
   for (ScreenLine& line : lines) line = fit(std::move(line), columns);
   return lines;

@@ -19,8 +19,9 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   options.model_path = start.process.model_path;
   options.model_name = start.process.model;
   options.draft_bytes = start.process.draft_bytes;
-
   options.store_bytes = start.process.store_bytes;
+  options.store_disk_bytes = start.process.store_disk_bytes;
+  options.store_path = start.process.store_path;
   actors::WorkerOptions& worker = options.worker;
   worker.threads = static_cast<int>(start.process.threads);
   worker.kv_bytes = start.process.kv_bytes;

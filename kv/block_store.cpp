@@ -34,16 +34,24 @@ BlockStore::BlockStore(Region region, size_t block_bytes, EventLog& events, Tier
   stats_.total = stats_.free = num_pages();
 }
 
-BlockStore::Answer BlockStore::offer(const OfferedBlock& offered) {
+BlockStore::Answer BlockStore::offer(const OfferedBlock& block) {
+  seen_.see(block.name);
+  return take_in(block, false);
+}
+
+BlockStore::Answer BlockStore::expect(const OfferedBlock& block) {
+  return take_in(block, true);
+}
+
+BlockStore::Answer BlockStore::take_in(const OfferedBlock& offered, bool is_wanted_now) {
   OfferedBlock block = offered;
   block.priority = std::min<uint8_t>(block.priority, num_priorities - 1);
-  seen_.see(block.name);
   if (const uint32_t slot = find(block.name); slot != no_page) {
     const bool held = slots_[slot].state == State::held;
     if (held) touch(slot);
     return {held ? Verdict::held : Verdict::arriving, no_page};
   }
-  if (first_free_ == no_page && !evict_for(block)) {
+  if (first_free_ == no_page && !evict_for(block, is_wanted_now)) {
     ++stats_.refused;
     return {Verdict::refused, no_page};
   }
@@ -72,7 +80,7 @@ uint32_t BlockStore::take_free_slot(const OfferedBlock& block) {
   return index;
 }
 
-bool BlockStore::evict_for(const OfferedBlock& block) {
+bool BlockStore::evict_for(const OfferedBlock& block, bool is_wanted_now) {
   // The newcomer's own parent must not go for it.
   const uint32_t parent = find(block.parent);
   for (uint8_t priority = 0; priority < block.priority; ++priority) {
@@ -87,7 +95,9 @@ bool BlockStore::evict_for(const OfferedBlock& block) {
   for (int looked = 0; looked < victims_max; ++looked) {
     const uint32_t victim = lists_[block.priority].oldest;
     if (victim == no_page) return false;
-    if (victim != parent && seen_.seen(slots_[victim].name) <= newcomer_seen + seen_margin) {
+    const bool may_go =
+        is_wanted_now || seen_.seen(slots_[victim].name) <= newcomer_seen + seen_margin;
+    if (victim != parent && may_go) {
       evict(victim);
       return true;
     }

@@ -30,7 +30,7 @@ struct BlockStoreStats {
   // ---
   uint64_t hits = 0;     ///< pinned for a reader
   uint64_t misses = 0;   ///< asked for in vain, those behind the first missing one included
-  uint64_t stored = 0;   ///< arrived whole
+  uint64_t stored = 0;   ///< arrived whole, from wherever
   uint64_t evicted = 0;  ///< made room for others
   uint64_t refused = 0;  ///< offered, and no room was made
   uint64_t lost = 0;     ///< wanted, but did not arrive
@@ -62,6 +62,9 @@ class BlockStore {
     PageId page = no_page;
   };
   Answer offer(const OfferedBlock& block);
+  /// The same for a block that comes back from a slower tier because somebody waits for it: what is
+  /// used least makes room, however often either was seen.
+  Answer expect(const OfferedBlock& block);
   /// The page was filled and has its checksum: from now on the block is found.
   void arrived(PageId page);
   /// It was not: the page is free again.
@@ -71,6 +74,16 @@ class BlockStore {
   /// The blocks of `names` that are here, up to the first that is not. They stay until unpin() of
   /// the same token or the time `until`. A token in use gets nothing.
   std::vector<IndexedBlock> pin(uint64_t token, std::span<const BlockName> names, TimeUs until);
+  /// Pins one more page for the token, which may have none yet. Nothing unless a block is there.
+  std::optional<IndexedBlock> pin_page(uint64_t token, PageId page, TimeUs until);
+  /// The page of a block that is here.
+  [[nodiscard]] std::optional<PageId> page_of(const BlockName& name) const;
+  /// Counts blocks that were asked for in vain elsewhere than in pin().
+  void count_misses(size_t blocks) { stats_.misses += blocks; }
+  /// For who writes a block elsewhere: it stays until let_go() of the page, which is no use
+  /// of it.
+  std::optional<PageId> hold(const BlockName& name);
+  void let_go(PageId page);
   /// Moves the end of the pins' time.
   void extend(uint64_t token, TimeUs until);
   void unpin(uint64_t token);
@@ -140,8 +153,9 @@ class BlockStore {
   void link_oldest(uint32_t slot);
   void unlink(uint32_t slot);
   void touch(uint32_t slot);
+  Answer take_in(const OfferedBlock& offered, bool is_wanted_now);
   uint32_t take_free_slot(const OfferedBlock& block);
-  bool evict_for(const OfferedBlock& block);
+  bool evict_for(const OfferedBlock& block, bool is_wanted_now);
   void evict(uint32_t slot);
   /// Gives the slot back; children that it may have lose their parent.
   void release(uint32_t slot);

@@ -29,6 +29,51 @@ std::vector<IndexedBlock> BlockStore::pin(uint64_t token, std::span<const BlockN
   return blocks;
 }
 
+std::optional<IndexedBlock> BlockStore::pin_page(uint64_t token, PageId page, TimeUs until) {
+  Slot& slot = slots_[page];
+  if (slot.state != State::held || slot.pins == UINT16_MAX) return std::nullopt;
+  seen_.see(slot.name);
+  if (evictable(slot)) unlink(page);
+  if (slot.pins++ == 0) ++stats_.pinned;
+  Lease& lease = leases_[token];
+  lease.slots.push_back(page);
+  lease.until = std::max(lease.until, until);
+  ++stats_.hits;
+  return IndexedBlock{page, slot.checksum};
+}
+
+std::optional<PageId> BlockStore::page_of(const BlockName& name) const {
+  const uint32_t index = find(name);
+  if (index == no_page || slots_[index].state != State::held) return std::nullopt;
+  return index;
+}
+
+std::optional<PageId> BlockStore::hold(const BlockName& name) {
+  const uint32_t index = find(name);
+  if (index == no_page || slots_[index].state != State::held) return std::nullopt;
+  Slot& slot = slots_[index];
+  if (slot.pins == UINT16_MAX) return std::nullopt;
+  if (evictable(slot)) unlink(index);
+  if (slot.pins++ == 0) ++stats_.pinned;
+  return index;
+}
+
+void BlockStore::let_go(PageId page) {
+  Slot& slot = slots_[page];
+  if (--slot.pins > 0) return;
+  --stats_.pinned;
+  if (slot.state == State::doomed) {
+    release(page);
+  } else if (evictable(slot)) {
+    // What lies elsewhere too is the first to make room, unless somebody used it.
+    if (slot.used) {
+      link_newest(page);
+    } else {
+      link_oldest(page);
+    }
+  }
+}
+
 void BlockStore::extend(uint64_t token, TimeUs until) {
   const auto found = leases_.find(token);
   if (found != leases_.end()) found->second.until = std::max(found->second.until, until);

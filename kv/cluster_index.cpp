@@ -188,19 +188,19 @@ std::vector<WorkerMatch> ClusterIndex::match(std::span<const BlockName> names) c
   return matches;
 }
 
-std::vector<bool> ClusterIndex::held(const std::string& worker,
-                                     std::span<const BlockName> names) const {
-  std::vector<bool> bits(names.size(), false);
+std::vector<uint8_t> ClusterIndex::tiers(const std::string& worker,
+                                         std::span<const BlockName> names) const {
+  std::vector<uint8_t> tiers(names.size(), 0);
   const auto slot = slots_by_worker_.find(worker);
-  if (slot == slots_by_worker_.end() || workers_[slot->second].residences == 0) return bits;
+  if (slot == slots_by_worker_.end() || workers_[slot->second].residences == 0) return tiers;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto head = heads_.find(names[i]);
     if (head == heads_.end()) continue;
-    for (uint32_t at = head->second; at != no_cell && !bits[i]; at = cells_[at].next) {
-      bits[i] = cells_[at].slot == slot->second;
+    for (uint32_t at = head->second; at != no_cell && tiers[i] == 0; at = cells_[at].next) {
+      if (cells_[at].slot == slot->second) tiers[i] = cells_[at].tiers;
     }
   }
-  return bits;
+  return tiers;
 }
 
 size_t ClusterIndex::num_blocks_of(const std::string& worker) const {

@@ -68,9 +68,9 @@ class ClusterIndex {
   /// first, then by name.
   [[nodiscard]] std::vector<WorkerMatch> match(std::span<const BlockName> names) const;
 
-  /// Which of the blocks one worker (or store) holds, in whatever tier; a bit each, in order.
-  [[nodiscard]] std::vector<bool> held(const std::string& worker,
-                                       std::span<const BlockName> names) const;
+  /// Where one worker (or store) holds each of the blocks: bit t for tier t, 0 for not at all.
+  [[nodiscard]] std::vector<uint8_t> tiers(const std::string& worker,
+                                           std::span<const BlockName> names) const;
 
   /// Number of the last event taken in from the worker; nothing if it is unknown.
   [[nodiscard]] std::optional<uint64_t> last_number(const std::string& worker) const;

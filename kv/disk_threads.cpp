@@ -20,33 +20,33 @@ DiskThreads::~DiskThreads() {
   writer_.join();
 }
 
-void DiskThreads::submit(DiskJob job) {
+void DiskThreads::submit(DiskJob job, Done done) {
   Queue& queue = job.kind == DiskJob::Kind::read ? reads_ : writes_;
   const uint64_t id = job.id;
   {
     const std::lock_guard lock(queue.mutex);
     if (queue.jobs.size() < limits::disk_queue_max) {
-      queue.jobs.push_back(std::move(job));
+      queue.jobs.emplace_back(std::move(job), std::move(done));
       queue.filled.notify_one();
       return;
     }
   }
-  done_({id, error(Code::exhausted, concat(limits::disk_queue_max, " disk jobs wait already")), 0});
+  done({id, error(Code::exhausted, concat(limits::disk_queue_max, " disk jobs wait already")), 0});
 }
 
 void DiskThreads::work(Queue& queue) {
   for (;;) {
-    DiskJob job;
+    std::pair<DiskJob, Done> next;
     {
       std::unique_lock lock(queue.mutex);
       queue.filled.wait(lock, [&queue] { return queue.is_over || !queue.jobs.empty(); });
       if (queue.is_over) return;
-      job = std::move(queue.jobs.front());
+      next = std::move(queue.jobs.front());
       queue.jobs.pop_front();
     }
     const TimeUs start = now_us();
-    Status status = run(job);
-    done_({job.id, std::move(status), now_us() - start});
+    Status status = run(next.first);
+    next.second({next.first.id, std::move(status), now_us() - start});
   }
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "kv/disk_folder.hpp"
 #include "kv/disk_job.hpp"
@@ -23,17 +24,16 @@ class DiskThreads {
   DiskThreads(const DiskThreads&) = delete;
   DiskThreads& operator=(const DiskThreads&) = delete;
 
-  /// Who is told, on one of the threads, when a job is done. Once, before the first job.
-  void on_done(std::function<void(DiskDone)> done) { done_ = std::move(done); }
+  /// Is told on one of the threads.
+  using Done = std::function<void(const DiskDone&)>;
   /// Never waits. What a full queue does not take is done at once, in vain.
-  void submit(DiskJob job);
-  [[nodiscard]] DiskFolder& folder() { return *folder_; }
+  void submit(DiskJob job, Done done);
 
  private:
   struct Queue {
     std::mutex mutex;
     std::condition_variable filled;
-    std::deque<DiskJob> jobs;
+    std::deque<std::pair<DiskJob, Done>> jobs;
     bool is_over = false;
   };
 
@@ -46,7 +46,6 @@ class DiskThreads {
   void keep(uint32_t number, const std::shared_ptr<SegmentFile>& file);
 
   std::unique_ptr<DiskFolder> folder_;
-  std::function<void(DiskDone)> done_;
   std::mutex files_mutex_;
   std::map<uint32_t, std::shared_ptr<SegmentFile>> files_;
   Queue reads_, writes_;

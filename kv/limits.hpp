@@ -30,6 +30,8 @@ inline constexpr size_t disk_reads_max = 4096;
 inline constexpr size_t disk_queue_max = 8192;
 /// Segment files that are open at once.
 inline constexpr size_t disk_files_max = 128;
+/// Damaged blocks that are named when a folder is verified; the others are counted.
+inline constexpr size_t problems_max = 100;
 /// After a write that failed (a full disk) nothing is written for this long.
 inline constexpr int64_t disk_pause_us = 5'000'000;
 /// The log hears of such writes at most this often.

@@ -88,7 +88,7 @@ Result<Manifest> load_manifest(const fs::path& path, const std::string& host) {
   TROUPE_TRY(problems.status());
   for (v1::Manifest::Process& process : *manifest.spec.mutable_roles()) {
     for (std::string* file : {process.mutable_keys_path(), process.mutable_tls_certificate_path(),
-                              process.mutable_tls_key_path()}) {
+                              process.mutable_tls_key_path(), process.mutable_store_path()}) {
       if (!file->empty()) *file = fs::absolute(*file, ignored).lexically_normal().string();
     }
   }

@@ -44,6 +44,33 @@ Status check_supported(const Manifest& manifest) {
   return {};
 }
 
+// A disk needs a size and a folder, and no two stores of a host have the same.
+Status check_stores(const Manifest& manifest, const LaunchPlan& plan) {
+  for (int i = 0; i < manifest.spec.roles_size(); ++i) {
+    const v1::Manifest::Process& process = manifest.spec.roles(i);
+    const bool has_size = process.store_disk_bytes() > 0;
+    if (has_size == !process.store_path().empty()) continue;
+    const std::string field = concat("roles[", i, has_size ? "].store_disk" : "].store_path");
+    return error(Code::invalid_argument,
+                 concat(manifest.where(field), "process \"", process.name(), "\" has ",
+                        has_size ? "store_disk without store_path, expected the folder that it is in"
+                                 : "store_path without store_disk, expected what it may take there"));
+  }
+  for (const PlannedProcess& one : plan.processes) {
+    for (const PlannedProcess& other : plan.processes) {
+      if (&one == &other) break;
+      if (one.store_path.empty() || one.store_path != other.store_path || one.host != other.host) {
+        continue;
+      }
+      return error(Code::invalid_argument,
+                   concat(manifest.where(one.field + ".store_path"), "processes \"", other.name,
+                          "\" and \"", one.name, "\" have the same store_path ", one.store_path,
+                          ", expected a folder for each"));
+    }
+  }
+  return {};
+}
+
 Status check_cast(const Manifest& manifest, const LaunchPlan& plan) {
   for (const char* role : {"directory", "router", "front", "decode"}) {
     std::vector<const PlannedProcess*> players;
@@ -128,7 +155,10 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
     if (computes(process)) process.kv_bytes = spec.kv_memory_bytes();
     if (process.plays("draft")) process.draft_bytes = spec.draft_memory_bytes();
     if (process.plays("gateway")) process.listen = spec.listen();
-    if (process.plays("kv_store")) process.store_bytes = spec.store_memory_bytes();
+    if (process.plays("kv_store")) {
+      process.store_bytes = spec.store_memory_bytes();
+      process.store_disk_bytes = spec.store_disk_bytes();
+    }
     for (const auto& host : manifest.spec.hosts()) {
       if (host.name() != spec.host()) continue;
       process.address = host.address();
@@ -139,6 +169,10 @@ void add_processes(const Manifest& manifest, LaunchPlan& plan) {
     }
     for (uint32_t i = 1; i <= spec.count(); ++i) {
       process.name = spec.count() == 1 ? spec.name() : concat(spec.name(), "-", i);
+      if (process.store_disk_bytes > 0) {
+        // Each has a folder of its own.
+        process.store_path = spec.store_path() + (spec.count() == 1 ? "" : concat("-", i));
+      }
       plan.processes.push_back(process);
     }
   }
@@ -217,6 +251,7 @@ Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host) 
   TROUPE_ASSIGN(plan.host, choose_host(manifest, host));
   add_processes(manifest, plan);
   TROUPE_TRY(check_cast(manifest, plan));
+  TROUPE_TRY(check_stores(manifest, plan));
   TROUPE_TRY(check_hosts(manifest, plan));
   share_threads(plan);
   note_ignored(manifest, plan);

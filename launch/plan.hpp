@@ -25,6 +25,8 @@ struct PlannedProcess {
   uint64_t kv_bytes = 0;     ///< 0 unless it prefills or decodes
   uint64_t draft_bytes = 0;  ///< 0 unless it drafts
   uint64_t store_bytes = 0;  ///< 0 unless it is a kv_store
+  uint64_t store_disk_bytes = 0;  ///< 0 unless it is one with a disk
+  std::string store_path;         ///< the same: absolute
   uint16_t port = 0;         ///< 0: a free one is chosen at start
   std::string listen;        ///< where HTTP is served; empty unless it is a gateway
 

@@ -40,6 +40,8 @@ std::string to_json(const LaunchPlan& plan) {
                                 {"threads", process.threads},
                                 {"kv_bytes", process.kv_bytes},
                                 {"store_bytes", process.store_bytes},
+                                {"store_disk_bytes", process.store_disk_bytes},
+                                {"store_path", process.store_path},
                                 {"port", process.port}});
   }
   out["environment"] = Json::object();

@@ -130,6 +130,30 @@ TEST_CASE("the best of several stores is read, and none that has fallen silent o
   CHECK_FALSE(f.place(asked).fetch_store.has_value());
 }
 
+TEST_CASE("what lies on disk costs as much as the disk is slow, and is computed if that is less") {
+  Fixture f;
+  const PlaceRequest asked = request(640);
+  std::vector<kv::Residence> held;
+  for (size_t i = 0; i < 10; ++i) {
+    held.push_back({asked.names[i], kv::Tier::disk});
+    if (i < 4) held.push_back({asked.names[i], kv::Tier::host});
+  }
+  REQUIRE(f.placement.index().apply_snapshot("s", 9, 10, held) == kv::Applied::applied);
+  // 1 MiB a block: 2.1 ms at 500 MB/s, which is assumed until the store knows; 6.4 ms to compute.
+  const Decision unknown = f.place(asked);
+  CHECK(unknown.fetch_store == "s");
+  CHECK(unknown.fetch_blocks == 10);
+  f.placement.on_store_heard("s", 9, 0, 2000);
+  const Decision fast = f.place(asked);
+  CHECK(fast.fetch_store == "s");
+  CHECK(fast.predicted_us < unknown.predicted_us - 6 * 1500);
+  // Slower than computing: only what is in memory is read.
+  f.placement.on_store_heard("s", 9, 0, 20);
+  CHECK(f.place(asked).fetch_blocks == 4);
+  f.placement.on_store_heard("s", 9, 0, std::numeric_limits<double>::infinity());
+  CHECK(f.place(asked).predicted_us == unknown.predicted_us);
+}
+
 TEST_CASE("a prefill worker reads from the store what it would compute") {
   Placement placement;
   REQUIRE(placement.on_worker(worker("p", WorkerRole::prefill, 1)).ok());

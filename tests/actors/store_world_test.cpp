@@ -262,8 +262,11 @@ TEST_CASE("events and snapshots of a store say exactly what it holds") {
     CHECK(event.tier == kv::Tier::host);
     CHECK((event.stored ? said.insert(event.name).second : said.erase(event.name) == 1));
   }
-  const auto names = world.store->logic.names();
-  CHECK(said == std::set<kv::BlockName>(names.begin(), names.end()));
+  std::set<kv::BlockName> held;
+  for (const kv::Residence& residence : world.store->logic.residences()) {
+    held.insert(residence.name);
+  }
+  CHECK(said == held);
   CHECK(said.size() == 20);
   CHECK(world.store->logic.report().evicted() > 0);
 }
@@ -280,6 +283,12 @@ TEST_CASE("nonsense offers and questions are refused with a word of what is wron
   v1::Offer offer;
   offer.set_session(900);
   offer.set_block_bytes(block_bytes);
+  CHECK(refusal(offer).find("fingerprint of 0 bytes") != std::string::npos);
+  offer.set_kv_fingerprint(std::string(32, 'g'));
+  const std::string differs = refusal(offer);
+  CHECK(differs.find("6767676767676767") != std::string::npos);
+  CHECK(differs.find("6666666666666666") != std::string::npos);
+  offer.set_kv_fingerprint(std::string(32, 'f'));
   CHECK(refusal(offer).find("0 blocks") != std::string::npos);
   offer.add_blocks()->set_block_index(0);
   CHECK(refusal(offer).find("0 names") != std::string::npos);
@@ -296,6 +305,7 @@ TEST_CASE("nonsense offers and questions are refused with a word of what is wron
   CHECK(refusal(offer).find("41 blocks") != std::string::npos);
   v1::Attach attach;
   attach.set_session(901);
+  attach.set_kv_fingerprint(std::string(32, 'f'));
   CHECK(schemas::failed(store.on_attach(0, attach, world.now).failure()));
   attach.set_names(std::string(16 * (actors::limits::names_max + 1), 'x'));
   CHECK(schemas::failed(store.on_attach(0, attach, world.now).failure()));

@@ -120,6 +120,16 @@ class WorkerWorld {
     return *store;
   }
 
+  /// A store on what the disk holds, in the place of the one before.
+  WorldStore& add_disk_store(size_t bytes, SimDisk& disk, uint64_t disk_bytes) {
+    store_disk = &disk;
+    for (auto& one : workers) one->logic.offers().set_store(std::nullopt);
+    std::erase_if(mail_, [](const auto& letter) { return letter.first == store_name; });
+    store = std::make_unique<WorldStore>(bytes, store_ports(), disk, disk_bytes);
+    for (auto& one : workers) one->logic.offers().set_store(store_key);
+    return *store;
+  }
+
   /// Begins the client's next attempt; an empty prefill name: the decode worker does it all. Who
   /// computes reads the first fetch_blocks blocks from the store.
   uint64_t start(WorldClient& client, const std::string& decode, const std::string& prefill = "",
@@ -218,6 +228,17 @@ class WorkerWorld {
     store->stopped = false;
     for (auto& run : std::exchange(kept_, {})) mail_.emplace_back(store_name, std::move(run));
   }
+  void do_disk_job(const kv::DiskJob& job) {
+    if (disk_stands) {
+      disk_jobs_.push_back(job);
+      return;
+    }
+    store->logic.on_disk_done({job.id, store_disk->run(job), 100}, now);
+  }
+  void disk_goes_on() {
+    disk_stands = false;
+    for (const kv::DiskJob& job : std::exchange(disk_jobs_, {})) do_disk_job(job);
+  }
   void kill(const std::string& name) {
     WorldWorker& gone = worker(name);
     gone.dead = true;
@@ -312,6 +333,8 @@ class WorkerWorld {
   std::vector<std::unique_ptr<WorldWorker>> workers;
   std::vector<std::unique_ptr<WorldClient>> clients;
   std::unique_ptr<WorldStore> store;
+  SimDisk* store_disk = nullptr;
+  bool disk_stands = false;   ///< its jobs wait until it goes on
   uint32_t fetch_blocks = 0;  ///< what placements say from now on
   std::vector<Status> prefill_statuses;
   std::function<bool(uint32_t block_index)> read_fault;
@@ -349,6 +372,7 @@ class WorkerWorld {
   uint64_t last_session_ = 0;
   std::deque<std::pair<std::string, std::function<void()>>> mail_;
   std::vector<std::function<void()>> kept_;  ///< for a stopped store
+  std::vector<kv::DiskJob> disk_jobs_;       ///< of a disk that stands
 };
 
 }  // namespace troupe::testing

@@ -134,6 +134,9 @@ inline actors::StorePorts WorkerWorld::store_ports() {
   ports.revoke = [this](uint64_t session) {
     std::erase_if(store->granted, [session](const auto& e) { return e.first == session; });
   };
+  ports.disk = [this](const kv::DiskJob& job) {
+    send(store_name, [this, job] { do_disk_job(job); });
+  };
   return ports;
 }
 

@@ -11,6 +11,7 @@
 
 #include "actors/store_logic.hpp"
 #include "kv/region.hpp"
+#include "tests/support/sim_disk.hpp"
 
 namespace troupe::testing {
 
@@ -22,6 +23,10 @@ class WorldStore {
  public:
   WorldStore(size_t bytes, actors::StorePorts ports)
       : logic(kv::allocate_region(bytes).value(), std::move(ports)) {}
+  WorldStore(size_t bytes, actors::StorePorts ports, const SimDisk& disk, uint64_t disk_bytes)
+      : WorldStore(bytes, std::move(ports)) {
+    logic.use_disk(disk_bytes, disk.found());
+  }
 
   [[nodiscard]] std::byte* page(kv::PageId id) const { return logic.blocks()->page(id); }
   /// Blocks that can be given out.

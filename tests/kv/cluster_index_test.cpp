@@ -198,19 +198,23 @@ TEST_CASE("64 workers and a long prompt are matched in well under a millisecond 
   CHECK(took.count() < 64.0);
 }
 
-TEST_CASE("held says of each block whether one worker has it, behind gaps and in any tier") {
+TEST_CASE("tiers says of each block where one worker has it, behind gaps too") {
   ClusterIndex index = index_of_three();
   CHECK(index.apply("a", 1, stored(1, 1)) == Applied::applied);
   CHECK(index.apply("b", 1, stored(1, 2, Tier::host)) == Applied::applied);
   CHECK(index.apply("b", 1, stored(2, 4, Tier::disk)) == Applied::applied);
   const auto names = names_of(1, 5);
-  CHECK(index.held("a", names) == std::vector<bool>{true, false, false, false, false});
-  CHECK(index.held("b", names) == std::vector<bool>{false, true, false, true, false});
-  CHECK(index.held("c", names) == std::vector<bool>(5, false));
-  CHECK(index.held("nobody", names) == std::vector<bool>(5, false));
+  CHECK(index.tiers("a", names) == std::vector<uint8_t>{1, 0, 0, 0, 0});
+  CHECK(index.tiers("b", names) == std::vector<uint8_t>{0, 2, 0, 4, 0});
+  CHECK(index.tiers("c", names) == std::vector<uint8_t>(5, 0));
+  CHECK(index.tiers("nobody", names) == std::vector<uint8_t>(5, 0));
   CHECK(index.num_blocks_of("b") == 2);
   CHECK(index.num_blocks_of("nobody") == 0);
-  CHECK(index.apply("b", 1, removed(3, 2, Tier::host)) == Applied::applied);
-  CHECK(index.held("b", names) == std::vector<bool>{false, false, false, true, false});
+  CHECK(index.apply("b", 1, stored(3, 2, Tier::disk)) == Applied::applied);
+  CHECK(index.tiers("b", names) == std::vector<uint8_t>{0, 6, 0, 4, 0});
+  CHECK(index.num_blocks_of("b") == 2);
+  CHECK(index.apply("b", 1, removed(4, 2, Tier::disk)) == Applied::applied);
+  CHECK(index.apply("b", 1, removed(5, 2, Tier::host)) == Applied::applied);
+  CHECK(index.tiers("b", names) == std::vector<uint8_t>{0, 0, 0, 4, 0});
   CHECK(index.num_blocks_of("b") == 1);
 }

@@ -31,11 +31,6 @@ constexpr uint32_t names = 400;
 struct RealTier {
   explicit RealTier(std::unique_ptr<DiskFolder> folder)
       : found(*folder->find_all()), threads(std::move(folder)) {
-    threads.on_done([this](const DiskDone& done) {
-      const std::lock_guard lock(mutex);
-      ended.push_back(done);
-      changed.notify_one();
-    });
     tier.load(found);
     tier.adopt(some_fingerprint(), block_bytes);
   }
@@ -56,8 +51,16 @@ struct RealTier {
     return outcomes;
   }
 
+  void submit(DiskJob job) {
+    threads.submit(std::move(job), [this](const DiskDone& done) {
+      const std::lock_guard lock(mutex);
+      ended.push_back(done);
+      changed.notify_one();
+    });
+  }
+
   EventLog events;
-  DiskTier tier{disk_bytes, events, [this](DiskJob job) { threads.submit(std::move(job)); }};
+  DiskTier tier{disk_bytes, events, [this](DiskJob job) { submit(std::move(job)); }};
   std::vector<FoundSegment> found;
   std::mutex mutex;
   std::condition_variable changed;

@@ -18,8 +18,18 @@
 #include "tests/sim/fabric.hpp"
 #include "tests/sim/plan.hpp"
 #include "tests/sim/reads.hpp"
+#include "tests/support/sim_disk.hpp"
 
 namespace troupe::sim {
+
+/// The disks of the run's stores, by slot: they outlive the processes.
+struct SlotDisk {
+  explicit SlotDisk(uint64_t seed) : random(seed) {}
+  testing::SimDisk disk;
+  Random random;  ///< of its own, so that a disk changes nothing else
+  TimeUs busy_until = 0;
+};
+using Disks = std::map<size_t, SlotDisk>;
 
 /// What every process of a run stands on.
 struct Stage {
@@ -31,6 +41,8 @@ struct Stage {
   Fabric& fabric;
   const Plan& plan;
   double device_slowness = 1;
+  Disks disks{};
+  bool disks_fail = true;  ///< now and then
 };
 
 /// A worker's parts; they outlive its actor, for reads that come late.
@@ -98,6 +110,7 @@ class Life {
   void start_roles(const actors::Caller& caller);
   void start_worker(const actors::Caller& caller);
   void start_store(const actors::Caller& caller);
+  actors::StoreDiskSetup start_disk();
   void start_draft();
   [[nodiscard]] std::string left_in_worker() const;
   [[nodiscard]] std::string left_in_store() const;

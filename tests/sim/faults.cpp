@@ -113,6 +113,7 @@ void World::end_faults() {
   calm_ = true;
   links_.calm();
   reads_.faults = {};
+  stage_.disks_fail = false;
   stage_.device_slowness = 1;
   for (size_t slot = 0; slot < plan_.nodes.size(); ++slot) start_life(slot);
 }

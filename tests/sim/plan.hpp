@@ -24,6 +24,8 @@ struct NodePlan {
   [[nodiscard]] bool is_client() const { return roles.empty(); }
   /// Watches; nobody knows it.
   [[nodiscard]] bool is_monitor() const { return has("monitor"); }
+  /// Not drawn, so that what a seed stands for stays what it was.
+  [[nodiscard]] bool has_disk() const { return has("kv_store") && pages % 4 != 0; }
   [[nodiscard]] bool works() const { return has("prefill") || has("decode"); }
 };
 

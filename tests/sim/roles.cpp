@@ -103,10 +103,36 @@ void Life::start_store(const actors::Caller& caller) {
     return core == nullptr || core->logic().blocks()->is_busy(page);
   };
   setup.transport = stage_.reads.add(id, std::move(memory));
+  if (plan.has_disk()) setup.disk = start_disk();
   setup.serve = [this](size_t, uint32_t) { return Result<std::string>(Reads::address(id)); };
   store_ = address_of(stage_.system.spawn(actors::kv_store, std::move(setup)));
   add("kv_store", store_);
   state_->member_listeners.push_back(store_);
+}
+
+/// A disk with one head: jobs are done in their order, take their time, and fail.
+actors::StoreDiskSetup Life::start_disk() {
+  constexpr uint64_t disk_bytes = 3u << 20;  // so small that segments go
+  constexpr double fail = 0.02;
+  SlotDisk& own = stage_.disks.try_emplace(slot, plan.pages).first->second;
+  own.busy_until = stage_.events.now;
+  actors::StoreDiskSetup setup;
+  setup.bytes_max = disk_bytes;
+  setup.found = own.disk.found();
+  setup.submit = [this, &own](const kv::DiskJob& job, auto done) {
+    const bool may_fail = stage_.disks_fail && !stage_.plan.faults.empty();
+    TimeUs takes = own.random.between(50, 2000);
+    if (may_fail && own.random.chance(fail)) takes = own.random.between(1, 6) * second;
+    const bool fails = may_fail && own.random.chance(fail);
+    own.busy_until = std::max(own.busy_until, stage_.events.now) + takes;
+    stage_.events.after(own.busy_until - stage_.events.now, [this, &own, job, done, fails] {
+      // What a killed process had asked for is not done.
+      if (dead) return;
+      done({job.id, fails ? Status(error(Code::unavailable, "the disk failed")) : own.disk.run(job),
+            1000});
+    });
+  };
+  return setup;
 }
 
 void Life::start_worker(const actors::Caller& caller) {

@@ -36,7 +36,7 @@ struct Share {
   std::atomic<uint64_t> seed;  ///< running now
   uint64_t runs, events, messages, requests, completed, cancelled, failed, abandoned, attempts;
   uint64_t faults, reads, reads_failed, virtual_s;
-  uint64_t accepted, fetched, moved;
+  uint64_t accepted, fetched, from_disk, moved;
   uint64_t violations, first_bad_seed;
   char violation[512];
 };
@@ -56,6 +56,7 @@ void add(Share& share, const RunReport& report) {
   share.reads_failed += report.reads_failed;
   share.accepted += report.accepted;
   share.fetched += report.fetched;
+  share.from_disk += report.from_disk;
   share.moved += report.moved;
   share.virtual_s += static_cast<uint64_t>(report.virtual_us / 1'000'000);
 }
@@ -147,6 +148,7 @@ TEST_CASE("every request ends once and right, and everything is given back, what
     sum.reads_failed += one.reads_failed;
     sum.accepted += one.accepted;
     sum.fetched += one.fetched;
+    sum.from_disk += one.from_disk;
     sum.moved += one.moved;
     sum.virtual_s += one.virtual_s;
   }
@@ -154,6 +156,7 @@ TEST_CASE("every request ends once and right, and everything is given back, what
   if (sum.runs >= seeds_default) {
     CHECK(sum.accepted > sum.runs);
     CHECK(sum.fetched > sum.runs / 10);
+    CHECK(sum.from_disk > 0);
     CHECK(sum.moved > 0);
   }
   // Most faults are short.
@@ -165,7 +168,8 @@ TEST_CASE("every request ends once and right, and everything is given back, what
                  " faults, ", sum.requests, " requests: ", sum.completed, " completed in ",
                  sum.attempts, " attempts, ", sum.failed, " refused, ", sum.cancelled,
                  " cancelled, ", sum.abandoned, " gone with their client; ", sum.reads, " reads, ",
-                 sum.reads_failed, " failed; ", sum.fetched, " blocks from stores, ", sum.accepted,
+                 sum.reads_failed, " failed; ", sum.fetched, " blocks from stores, ",
+                 sum.from_disk, " of theirs from disk, ", sum.accepted,
                  " drafted tokens right, ", sum.moved, " choices moved"));
 }
 

@@ -238,6 +238,7 @@ void World::count() {
   for (const auto& request : requests_) report_.accepted += request->watched.accepted();
   for (const auto& one : lives_) {
     report_.fetched += one->metrics().value(v1::METRIC_FETCHED_BLOCKS);
+    report_.from_disk += one->metrics().value(v1::METRIC_STORE_DISK_READ);
     report_.moved += one->metrics().value(v1::METRIC_CHOICES_MOVED);
   }
   report_.faults = static_cast<uint32_t>(plan_.faults.size());

@@ -204,8 +204,8 @@ class Placement {
                                      uint32_t matched) const;
   [[nodiscard]] Holdings holdings_of(const PlaceRequest& request, TimeUs now) const;
   /// To read so many blocks of the store, some of which are on its disk alone.
-  [[nodiscard]] static double reading_us(const Worker& worker, const Store& store,
-                                         ptrdiff_t blocks, ptrdiff_t on_disk);
+  [[nodiscard]] static double reading_us(const Worker& worker, const Store& store, ptrdiff_t blocks,
+                                         ptrdiff_t on_disk);
   /// What the worker, which has the first `matched` blocks, would best read from a store.
   [[nodiscard]] Fetch best_fetch(const Worker& worker, const PlaceRequest& request,
                                  uint32_t matched, const Holdings& holdings) const;

@@ -61,10 +61,10 @@ Placement::Holdings Placement::holdings_of(const PlaceRequest& request, TimeUs n
 
 double Placement::reading_us(const Worker& worker, const Store& store, ptrdiff_t blocks,
                              ptrdiff_t on_disk) {
-  const double rate = worker.fetch_bytes_per_us > 0
-                          ? worker.fetch_bytes_per_us
-                          : std::min(worker.info.profile.transfer_bytes_per_us,
-                                     store.info.transfer_bytes_per_us);
+  const double rate =
+      worker.fetch_bytes_per_us > 0
+          ? worker.fetch_bytes_per_us
+          : std::min(worker.info.profile.transfer_bytes_per_us, store.info.transfer_bytes_per_us);
   const double disk_rate =
       store.disk_bytes_per_us > 0 ? store.disk_bytes_per_us : unknown_disk_bytes_per_us;
   const auto block_bytes = static_cast<double>(worker.info.block_bytes);

@@ -126,7 +126,8 @@ v1::OfferReply StoreLogic::on_offer(PeerKey worker, const v1::Offer& offer, Time
   if (auto status = check(offer); !status) return refuse(status.error());
   auto offered = unpack(offer);
   if (!offered) return refuse(offered.error());
-  if (auto status = prepare(offer.block_bytes(), offer.kv_fingerprint()); !status) return refuse(status.error());
+  if (auto status = prepare(offer.block_bytes(), offer.kv_fingerprint()); !status)
+    return refuse(status.error());
   std::vector<kv::PageId> pages;
   std::vector<uint32_t> wanted;
   for (uint32_t i = 0; i < offered->size(); ++i) {

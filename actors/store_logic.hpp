@@ -115,8 +115,7 @@ class StoreLogic {
   Result<std::vector<kv::OfferedBlock>> unpack(const v1::Offer& offer) const;
   /// Sets pages aside for what is wanted and starts to read it.
   void take(PeerKey worker, const v1::Offer& offer, std::vector<kv::PageId> pages,
-            std::vector<uint32_t> wanted, const std::vector<kv::OfferedBlock>& offered,
-            TimeUs now);
+            std::vector<uint32_t> wanted, const std::vector<kv::OfferedBlock>& offered, TimeUs now);
   /// Does what the session's state machine says. The intake may be gone afterwards.
   void apply(uint64_t session, const transport::ReceiverActions& actions);
   [[nodiscard]] Status check(const v1::Attach& attach, size_t num_names) const;

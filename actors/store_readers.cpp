@@ -51,7 +51,8 @@ v1::AttachReply StoreLogic::on_attach(PeerKey peer, const v1::Attach& attach, Ti
     *reply.mutable_failure() = schemas::to_wire(why);
     return reply;
   };
-  // A name begins with the fingerprint (the chain's root); that it fits was seen above all the same.
+  // A name begins with the fingerprint (the chain's root); that it fits was seen above all the
+  // same.
   reply.set_kv_fingerprint(attach.kv_fingerprint());
   const auto names = schemas::unpack_names(attach.names());
   if (!names) return refuse(names.error());
@@ -119,7 +120,8 @@ std::vector<std::pair<uint32_t, kv::IndexedBlock>> StoreLogic::gather(
 
 void StoreLogic::on_disk_done(const kv::DiskDone& done, TimeUs now) {
   if (!disk_) return;
-  if (const auto arrival = disk_->on_done(done, now)) on_page(arrival->page, arrival->is_whole, now);
+  if (const auto arrival = disk_->on_done(done, now))
+    on_page(arrival->page, arrival->is_whole, now);
   pump(now);
 }
 
@@ -139,8 +141,7 @@ void StoreLogic::on_page(kv::PageId page, bool is_whole, TimeUs now) {
     announce.set_session(waiter.session);
     announce.set_last(reader.num_waiting == 0);
     if (is_whole) {
-      const auto pinned =
-          blocks_->pin_page(waiter.session, page, now + limits::store_lease_us);
+      const auto pinned = blocks_->pin_page(waiter.session, page, now + limits::store_lease_us);
       if (pinned) {
         reader.pages[waiter.place] = page;
         ports_.grant(waiter.session, page);

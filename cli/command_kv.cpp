@@ -209,8 +209,8 @@ void add_kv(CLI::App& app, Chosen& run) {
   ls->callback([&run, flags] { run = [flags] { return do_ls(*flags); }; });
   CLI::App* stat = add_part(*command, flags, "stat", "Count blocks, bytes and fingerprints");
   stat->callback([&run, flags] { run = [flags] { return do_stat(*flags); }; });
-  CLI::App* verify = add_part(*command, flags, "verify",
-                              "Read every block; exit status 1 if one is damaged");
+  CLI::App* verify =
+      add_part(*command, flags, "verify", "Read every block; exit status 1 if one is damaged");
   verify->callback([&run, flags] { run = [flags] { return do_verify(*flags); }; });
   CLI::App* evict = add_part(*command, flags, "evict", "Remove segments, oldest first");
   add_bytes(*evict, "--keep", flags->keep_bytes, 0,

@@ -51,10 +51,11 @@ Status check_stores(const Manifest& manifest, const LaunchPlan& plan) {
     const bool has_size = process.store_disk_bytes() > 0;
     if (has_size == !process.store_path().empty()) continue;
     const std::string field = concat("roles[", i, has_size ? "].store_disk" : "].store_path");
-    return error(Code::invalid_argument,
-                 concat(manifest.where(field), "process \"", process.name(), "\" has ",
-                        has_size ? "store_disk without store_path, expected the folder that it is in"
-                                 : "store_path without store_disk, expected what it may take there"));
+    return error(
+        Code::invalid_argument,
+        concat(manifest.where(field), "process \"", process.name(), "\" has ",
+               has_size ? "store_disk without store_path, expected the folder that it is in"
+                        : "store_path without store_disk, expected what it may take there"));
   }
   for (const PlannedProcess& one : plan.processes) {
     for (const PlannedProcess& other : plan.processes) {

@@ -22,13 +22,13 @@ struct PlannedProcess {
   std::string model;               ///< name in the manifest; empty if no role needs one
   std::string model_path;
   uint32_t threads = 1;
-  uint64_t kv_bytes = 0;     ///< 0 unless it prefills or decodes
-  uint64_t draft_bytes = 0;  ///< 0 unless it drafts
-  uint64_t store_bytes = 0;  ///< 0 unless it is a kv_store
+  uint64_t kv_bytes = 0;          ///< 0 unless it prefills or decodes
+  uint64_t draft_bytes = 0;       ///< 0 unless it drafts
+  uint64_t store_bytes = 0;       ///< 0 unless it is a kv_store
   uint64_t store_disk_bytes = 0;  ///< 0 unless it is one with a disk
   std::string store_path;         ///< the same: absolute
-  uint16_t port = 0;         ///< 0: a free one is chosen at start
-  std::string listen;        ///< where HTTP is served; empty unless it is a gateway
+  uint16_t port = 0;              ///< 0: a free one is chosen at start
+  std::string listen;             ///< where HTTP is served; empty unless it is a gateway
 
   [[nodiscard]] bool plays(const std::string& role) const;
 };

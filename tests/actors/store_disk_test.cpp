@@ -284,6 +284,23 @@ TEST_CASE("disk: other weights, layouts or numerics never match what lies there"
   world.check_all_free();
 }
 
+TEST_CASE("disk: one tenant never gets another's blocks") {
+  const WorldRequest request = request_of(600);
+  WorldRequest other = request;
+  other.salt = "another tenant";
+  DiskWorld world;
+  world.ask("a", request);
+  world.restart_store();
+  const WorldClient& client = world.ask("b", other, 9);
+  check_plain(client, other);
+  CHECK(client.resume.stats().cached_tokens() == 0);
+  CHECK(world.report().disk_read() == 0);
+  world.restart_store();
+  world.add_worker("c").logic.offers().set_store(store_key);
+  CHECK(world.ask("c", other, 9).resume.stats().cached_tokens() == 9 * 64);
+  world.check_all_free();
+}
+
 TEST_CASE("disk: what a store that stops has in memory is written out") {
   DiskWorld world;
   world.disk_stands = true;

@@ -32,6 +32,7 @@ struct WorldRequest {
   uint64_t seed = 7;
   bool drafts = false;
   uint32_t top_logprobs = 0;
+  std::string salt{};  ///< of its tenant
 
   [[nodiscard]] actors::ResumePoint resume_point(uint64_t id) const {
     engine::SamplingParams sampling;
@@ -44,7 +45,7 @@ struct WorldRequest {
     prepared.set_request_id(id);
     prepared.mutable_prompt()->Add(prompt.begin(), prompt.end());
     *prepared.mutable_sampling() = schemas::to_wire(sampling);
-    prepared.set_root(schemas::pack_name(kv::root_name(Digest{}, "")));
+    prepared.set_root(schemas::pack_name(kv::root_name(Digest{}, salt)));
     actors::GenerateRequest request;
     request.choices = choices;
     request.stop = stop;

@@ -38,8 +38,8 @@ bool has_on_disk(TestCluster& cluster, uint64_t blocks) {
 
 /// The router knows what the store said when it came back.
 bool is_known(TestCluster& cluster, uint64_t blocks) {
-  return eventually(
-      [&] { return store_of(cluster).value("blocks_known", uint64_t{0}) >= blocks; }, 10'000);
+  return eventually([&] { return store_of(cluster).value("blocks_known", uint64_t{0}) >= blocks; },
+                    10'000);
 }
 
 TEST_CASE("store disk: down, up, and the same prompt is read from disk, bit for bit the same") {
@@ -168,8 +168,8 @@ TEST_CASE("store disk: two stores never share a folder") {
   const std::string path = folder.path("kv");
   SUBCASE("in one manifest the planner says so") {
     ClusterSetup setup = setup_with_disk(path);
-    setup.roles_more += "  - {name: other, run: [kv_store], store_disk: 1GiB, store_path: " + path +
-                        "}\n";
+    setup.roles_more +=
+        "  - {name: other, run: [kv_store], store_disk: 1GiB, store_path: " + path + "}\n";
     TestCluster cluster(setup);
     const Finished up = cluster.run({"up", cluster.manifest().string()});
     CHECK(up.exit_code == 2);

@@ -1,9 +1,10 @@
 // What troupe kv does to a folder.
+#include "kv/disk_tools.hpp"
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "kv/disk_tools.hpp"
 #include "tests/kv/disk_blocks.hpp"
 
 using namespace troupe;

@@ -112,6 +112,28 @@ TEST_CASE("a draft actor runs in a process of its own or with others, with its m
   CHECK(plan->notes.empty());
 }
 
+TEST_CASE("a store with a disk has a folder of its own and a size for it") {
+  const std::string others = "roles:\n  - {name: head, run: [directory, router, front, decode]}\n";
+  const auto plan = plan_of(others +
+                            "  - {name: store, run: [kv_store], count: 2, store_disk: 3GiB, "
+                            "store_path: /var/kv}\n"
+                            "  - {name: bare, run: [kv_store]}\n");
+  REQUIRE(plan.ok());
+  CHECK(plan->find("store-1")->store_disk_bytes == 3u << 30);
+  CHECK(plan->find("store-1")->store_path == "/var/kv-1");
+  CHECK(plan->find("store-2")->store_path == "/var/kv-2");
+  CHECK(plan->find("bare")->store_disk_bytes == 0);
+  CHECK(plan->find("bare")->store_path.empty());
+  CHECK(plan->notes.empty());
+  CHECK(failure(others + "  - {name: store, run: [kv_store], store_disk: 1GiB}\n")
+            .find("store_disk without store_path") != std::string::npos);
+  CHECK(failure(others + "  - {name: store, run: [kv_store], store_path: /var/kv}\n")
+            .find("store_path without store_disk") != std::string::npos);
+  CHECK(failure(others + "  - {name: a, run: [kv_store], store_disk: 1GiB, store_path: /var/kv}\n"
+                         "  - {name: b, run: [kv_store], store_disk: 1GiB, store_path: /var/kv}\n")
+            .find("\"a\" and \"b\" have the same store_path /var/kv") != std::string::npos);
+}
+
 TEST_CASE("the manifests that are shipped can be planned") {
   for (const char* name : {"quickstart", "single"}) {
     const std::string path = testing::source_folder() + "/deploy/" + name + ".yaml";

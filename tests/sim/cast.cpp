@@ -53,7 +53,9 @@ std::string WorkerRig::check() const {
 
 StoreRig::StoreRig(const NodePlan& plan)
     : block_bytes(engine::sim_layout().block_bytes()),
-      region(kv::allocate_region(plan.pages * block_bytes).value()) {}
+      // One with a disk has so little memory that it must use it.
+      region(kv::allocate_region((plan.has_disk() ? plan.pages / 8 : plan.pages) * block_bytes)
+                 .value()) {}
 
 caf::behavior connector(caf::event_based_actor* self, Connect connect) {
   using Promise =

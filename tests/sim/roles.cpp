@@ -94,7 +94,7 @@ void Life::start_store(const actors::Caller& caller) {
   setup.metrics = metrics_;
   PageMemory memory;
   memory.block_bytes = store_rig->block_bytes;
-  memory.num_pages = plan.pages;
+  memory.num_pages = static_cast<uint32_t>(store_rig->region.bytes / store_rig->block_bytes);
   memory.page = [rig = store_rig.get()](kv::PageId page) {
     return rig->region.data + page * rig->block_bytes;
   };

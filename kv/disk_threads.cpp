@@ -6,9 +6,9 @@
 namespace troupe::kv {
 
 DiskThreads::DiskThreads(std::unique_ptr<DiskFolder> folder)
-    : folder_(std::move(folder)),
-      reader_([this] { work(reads_); }),
-      writer_([this] { work(writes_); }) {}
+    : folder_(std::move(folder)), writer_([this] { work(writes_); }) {
+  for (int i = 0; i < limits::disk_readers; ++i) readers_.emplace_back([this] { work(reads_); });
+}
 
 DiskThreads::~DiskThreads() {
   for (Queue* queue : {&reads_, &writes_}) {
@@ -16,7 +16,7 @@ DiskThreads::~DiskThreads() {
     queue->is_over = true;
     queue->filled.notify_all();
   }
-  reader_.join();
+  for (std::thread& reader : readers_) reader.join();
   writer_.join();
 }
 

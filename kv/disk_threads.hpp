@@ -1,5 +1,6 @@
-// Does a disk tier's jobs on two threads of its own: one reads, so that nobody who waits for a
-// block waits behind what is written, and one writes, seals and removes in the order it was asked.
+// Does a disk tier's jobs on threads of its own: some read, so that nobody who waits for a block
+// waits behind what is written and a disk has several questions at once, and one writes, seals and
+// removes in the order it was asked.
 #pragma once
 
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "kv/disk_folder.hpp"
 #include "kv/disk_job.hpp"
@@ -19,7 +21,7 @@ namespace troupe::kv {
 class DiskThreads {
  public:
   explicit DiskThreads(std::unique_ptr<DiskFolder> folder);
-  /// Ends the job that is being done; those that wait are not done.
+  /// Ends the jobs that are being done; those that wait are not done.
   ~DiskThreads();
   DiskThreads(const DiskThreads&) = delete;
   DiskThreads& operator=(const DiskThreads&) = delete;
@@ -49,7 +51,8 @@ class DiskThreads {
   std::mutex files_mutex_;
   std::map<uint32_t, std::shared_ptr<SegmentFile>> files_;
   Queue reads_, writes_;
-  std::thread reader_, writer_;
+  std::vector<std::thread> readers_;
+  std::thread writer_;
 };
 
 }  // namespace troupe::kv

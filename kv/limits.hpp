@@ -26,6 +26,8 @@ inline constexpr size_t segments_max = 65536;
 inline constexpr size_t disk_writes_max = 4;
 /// Blocks that are being read from disk at once; one more is a miss.
 inline constexpr size_t disk_reads_max = 4096;
+/// Threads that read from disk: blocks that are read at the same time; the others wait.
+inline constexpr int disk_readers = 4;
 /// Jobs that wait for one of the disk's threads.
 inline constexpr size_t disk_queue_max = 8192;
 /// Segment files that are open at once.

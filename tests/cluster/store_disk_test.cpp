@@ -36,6 +36,17 @@ bool has_on_disk(TestCluster& cluster, uint64_t blocks) {
       20'000);
 }
 
+/// Asks until the workers have met the store: what they compute before that is not offered.
+void warm_up(TestCluster& cluster, actors::Client& client) {
+  uint64_t seed = 1000;
+  REQUIRE(eventually(
+      [&] {
+        RunningRequest(client, long_request(++seed, 130)).result();
+        return store_of(cluster).value("blocks", uint64_t{0}) > 0;
+      },
+      20'000));
+}
+
 /// The router knows what the store said when it came back.
 bool is_known(TestCluster& cluster, uint64_t blocks) {
   return eventually([&] { return store_of(cluster).value("blocks_known", uint64_t{0}) >= blocks; },
@@ -51,6 +62,7 @@ TEST_CASE("store disk: down, up, and the same prompt is read from disk, bit for 
   const auto wanted = reference.run(request);
   {
     auto client = cluster.client();
+    warm_up(cluster, *client);
     const auto cold = RunningRequest(*client, request).result();
     check_same(cold, wanted);
     CHECK(cold.cached_tokens == 0);
@@ -86,6 +98,7 @@ TEST_CASE("store disk: what is in memory when the cluster stops is on disk when 
   std::vector<actors::GenerateRequest> requests;
   {
     auto client = cluster.client();
+    warm_up(cluster, *client);
     for (uint64_t seed = 41; seed < 45; ++seed) {
       requests.push_back(long_request(seed, 4000));
       RunningRequest(*client, requests.back()).result();
@@ -111,6 +124,7 @@ TEST_CASE("store disk: other weights under the same name never match") {
     TestCluster cluster(setup_with_disk(folder.path("kv")));
     cluster.up();
     auto client = cluster.client();
+    warm_up(cluster, *client);
     RunningRequest(*client, request).result();
     REQUIRE(has_on_disk(cluster, 46));
   }
@@ -124,6 +138,7 @@ TEST_CASE("store disk: other weights under the same name never match") {
   cluster.up();
   Reference reference(other);
   auto client = cluster.client();
+  warm_up(cluster, *client);
   const auto got = RunningRequest(*client, request).result();
   check_same(got, reference.run(request));
   CHECK(got.cached_tokens == 0);
@@ -195,6 +210,7 @@ TEST_CASE("store disk: blocks are exported, removed and imported again") {
   cluster.up();
   const auto request = long_request(8, 2000);
   auto client = cluster.client();
+  warm_up(cluster, *client);
   RunningRequest(*client, request).result();
   REQUIRE(has_on_disk(cluster, 31));
   client.reset();

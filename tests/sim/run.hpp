@@ -19,11 +19,11 @@ struct RunReport {
   uint32_t attempts = 0;
   uint32_t faults = 0;
   uint64_t reads = 0, reads_failed = 0;
-  uint64_t accepted = 0;  ///< drafted tokens that were right
-  uint64_t fetched = 0;   ///< blocks that workers read from stores
+  uint64_t accepted = 0;   ///< drafted tokens that were right
+  uint64_t fetched = 0;    ///< blocks that workers read from stores
   uint64_t from_disk = 0;  ///< blocks that stores read from their disks
-  uint64_t moved = 0;     ///< choices that a worker sent elsewhere
-  std::string violation;  ///< empty: every invariant held
+  uint64_t moved = 0;      ///< choices that a worker sent elsewhere
+  std::string violation;   ///< empty: every invariant held
 };
 
 /// With `trace`, everything that happens is told on stderr.

@@ -168,9 +168,9 @@ TEST_CASE("every request ends once and right, and everything is given back, what
                  " faults, ", sum.requests, " requests: ", sum.completed, " completed in ",
                  sum.attempts, " attempts, ", sum.failed, " refused, ", sum.cancelled,
                  " cancelled, ", sum.abandoned, " gone with their client; ", sum.reads, " reads, ",
-                 sum.reads_failed, " failed; ", sum.fetched, " blocks from stores, ",
-                 sum.from_disk, " of theirs from disk, ", sum.accepted,
-                 " drafted tokens right, ", sum.moved, " choices moved"));
+                 sum.reads_failed, " failed; ", sum.fetched, " blocks from stores, ", sum.from_disk,
+                 " of theirs from disk, ", sum.accepted, " drafted tokens right, ", sum.moved,
+                 " choices moved"));
 }
 
 TEST_CASE("a seed decides everything") {

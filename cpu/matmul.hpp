@@ -61,10 +61,10 @@ inline constexpr uint32_t token_chunk = 128;
 /// this far ahead.
 inline constexpr size_t prefetch_bytes = 2048;
 
-template <class Isa, int T>
-inline void prefetch_weights(const uint8_t* block, size_t bytes) {
+template <int T>
+inline void prefetch_weights(const uint8_t* block, size_t bytes, size_t ahead = prefetch_bytes) {
   if constexpr (T == 1) {
-    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(block + prefetch_bytes + i);
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(block + ahead + i);
   }
 }
 

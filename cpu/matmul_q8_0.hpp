@@ -12,7 +12,7 @@ struct Q8_0Format {
   using Activation = QuantizedBlock;
   using Products = SignedProducts<Isa>;
   using Strip = Q8_0Format;
-  static constexpr int tile_tokens = Products::tile_tokens;
+  static constexpr int tile_tokens = Isa::strip_tile_tokens;
   static constexpr uint32_t strip_tokens_min = UINT32_MAX;
   static constexpr bool whole_panel = Isa::signed_whole_panel;
   static constexpr int parts = 1;

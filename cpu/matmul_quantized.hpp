@@ -25,7 +25,6 @@ struct UnsignedProducts {
   static_assert(max * 127 * 2 * run < 32768);
   using Weights = typename Isa::Bytes;
   using Sum = typename Isa::ByteSum;
-  static constexpr int tile_tokens = run == 8 ? Isa::strip_tile_tokens : Isa::wide_tile_tokens;
   static Sum zero() { return Isa::byte_sum(); }
   static Weights prepare(const typename Isa::Bytes& w) { return w; }
   /// Chunk `j` of a part.
@@ -43,7 +42,6 @@ template <class Isa>
 struct SignedProducts {
   using Weights = typename Isa::Signed;
   using Sum = typename Isa::I;
-  static constexpr int tile_tokens = Isa::strip_tile_tokens;
   static Sum zero() { return Isa::set_int(0); }
   static Weights prepare(const typename Isa::Bytes& w) { return Isa::prepare_signed(w); }
   static void dot(Sum& sum, int /*j*/, const Weights& w, const int8_t* x) {
@@ -94,6 +92,16 @@ inline typename Isa::F load_halves(const uint8_t* step, const PanelLayout& layou
                    n * static_cast<int>(panel_rows) + first);
 }
 
+/// For block `b` of a step, as much as it has of one. Scales come last in a superblock and are
+/// needed first: it has to be there as a whole.
+template <int T>
+inline void prefetch_block(const PanelLayout& layout, const uint8_t* step, uint32_t b) {
+  const size_t bytes = layout.step_bytes();
+  const size_t share = bytes / layout.step_blocks;
+  prefetch_weights<T>(step + b * share, share,
+                      prefetch_bytes + (layout.step_blocks > 1 ? bytes : 0));
+}
+
 /// acc = fma(isum, d a, acc), then fma(m, a sum, acc).
 template <class Isa, class Source>
 inline void add_part(const typename Source::Products::Sum& sum, const QuantizedBlock& x, int part,
@@ -121,8 +129,7 @@ inline void stored_chain(const uint8_t* panel, int part, uint32_t begin, uint32_
   const uint8_t* step = panel + begin * layout.step_bytes();
   for (uint32_t s = begin; s < end; ++s, step += layout.step_bytes()) {
     for (uint32_t b = 0; b < layout.step_blocks; ++b) {
-      constexpr size_t share = layout.step_bytes() / layout.step_blocks;
-      prefetch_weights<Isa, T>(step + b * share, share);
+      prefetch_block<T>(layout, step, b);
 #pragma GCC unroll 2
       for (int p = 0; p < P; ++p) {
         const int first = (part + p) * Isa::width;
@@ -162,7 +169,7 @@ inline void chunked_chain(const uint8_t* blocks, int part, uint32_t begin, uint3
   for (int t = 0; t < T; ++t) q[t] = x[t] + begin;
   const uint8_t* block = blocks + begin * Source::block_bytes;
   for (uint32_t b = begin; b < end; ++b, block += Source::block_bytes) {
-    prefetch_weights<Isa, T>(block, Source::block_bytes);
+    prefetch_weights<T>(block, Source::block_bytes);
 #pragma GCC unroll 2
     for (int h = 0; h < Source::parts; ++h) {
       typename Products::Sum sum[P * T];
@@ -208,7 +215,7 @@ struct QuantizedStrip {
   using F = typename Isa::F;
   using Activation = QuantizedBlock;
   using Products = typename Spec::Products;
-  static constexpr int tile_tokens = Products::tile_tokens;
+  static constexpr int tile_tokens = Isa::strip_tile_tokens;
   static constexpr bool whole_panel = true;
   static constexpr size_t block_bytes = 8 * 64 + 2 * 16 * sizeof(float);
   static constexpr size_t col_bytes = block_bytes / quant_block;
@@ -232,8 +239,7 @@ struct QuantizedStrip {
     for (uint32_t i = 0; i < cols / quant_block; ++i, strip += block_bytes) {
       const uint8_t* step = panel + i / layout.step_blocks * layout.step_bytes();
       const uint32_t b = i % layout.step_blocks;
-      constexpr size_t share = layout.step_bytes() / layout.step_blocks;
-      prefetch_weights<Isa, 1>(step + b * share, share);
+      prefetch_block<1>(layout, step, b);
       for (int first = 0; first < static_cast<int>(panel_rows); first += Isa::width) {
         typename Isa::Bytes w[8];
         Spec::weights(step + b * layout.code_bytes(), first, w);

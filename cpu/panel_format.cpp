@@ -77,8 +77,10 @@ void put_word(uint8_t* at, uint32_t lane, uint32_t word) {
   std::memcpy(at + 4 * lane, &word, sizeof word);
 }
 
-/// By panel_layout.hpp.
-void put_codes(const Codes& codes, uint32_t bits, uint32_t lane, uint8_t* at) {
+/// By panel_layout.hpp. Inlined, with those that call it, into the loop of each type: what the
+/// layout leaves out then costs nothing.
+[[gnu::always_inline]] inline void put_codes(const Codes& codes, uint32_t bits, uint32_t lane,
+                                             uint8_t* at) {
   for (uint32_t j = 0; j < 4; ++j) {
     const uint32_t low = codes.words[2 * j] & low_bits;
     put_word(at + 64 * j, lane, low | ((codes.words[2 * j + 1] & low_bits) << 4));
@@ -112,7 +114,7 @@ struct StepRow {
   }
 };
 
-void pack_q8_0(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_q8_0(const std::byte* block, const StepRow& to) {
   to.half(0, u16_at(block));
   for (uint32_t j = 0; j < chunks; ++j) {
     put_word(to.step + 64 * j, to.lane, u32_at(block + 2 + 4 * j));
@@ -120,19 +122,19 @@ void pack_q8_0(const std::byte* block, const StepRow& to) {
 }
 
 /// Q4_0, Q4_1, IQ4_NL.
-void pack_nibbles(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_nibbles(const std::byte* block, const StepRow& to) {
   for (uint32_t n = 0; n < to.layout.halves; ++n) to.half(n, u16_at(block + 2 * n));
   to.codes(0, nibbles(block + 2 * to.layout.halves));
 }
 
 /// Q5_0, Q5_1.
-void pack_fifths(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_fifths(const std::byte* block, const StepRow& to) {
   for (uint32_t n = 0; n < to.layout.halves; ++n) to.half(n, u16_at(block + 2 * n));
   to.codes(0, nibbles_and_fifths(block + 2 * to.layout.halves));
 }
 
 /// Q4_K, Q5_K.
-void pack_k(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_k(const std::byte* block, const StepRow& to) {
   constexpr uint32_t sign = 0x8000;
   to.half(0, u16_at(block));
   to.half(1, u16_at(block + 2) ^ sign);
@@ -144,7 +146,7 @@ void pack_k(const std::byte* block, const StepRow& to) {
   }
 }
 
-void pack_q6_k(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_q6_k(const std::byte* block, const StepRow& to) {
   to.half(0, u16_at(block + 208));
   for (uint32_t i = 0; i < superblock_blocks; ++i) {
     for (uint32_t n = 0; n < 2; ++n) to.byte(i, n, byte_at(block, 192 + 2 * i + n));
@@ -152,7 +154,7 @@ void pack_q6_k(const std::byte* block, const StepRow& to) {
   }
 }
 
-void pack_iq4_xs(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_iq4_xs(const std::byte* block, const StepRow& to) {
   to.half(0, u16_at(block));
   for (uint32_t i = 0; i < superblock_blocks; ++i) {
     const uint32_t scale =
@@ -162,7 +164,7 @@ void pack_iq4_xs(const std::byte* block, const StepRow& to) {
   }
 }
 
-void pack_mxfp4(const std::byte* block, const StepRow& to) {
+[[gnu::always_inline]] inline void pack_mxfp4(const std::byte* block, const StepRow& to) {
   to.byte(0, 0, byte_at(block, 0));
   to.codes(0, nibbles(block + 1));
 }

@@ -10,7 +10,6 @@ namespace troupe::cpu {
 struct Avx2Isa {
   static constexpr int width = 8;
   static constexpr int strip_tile_tokens = 4;  ///< times 2 vectors of rows: 8 sums in registers
-  static constexpr int wide_tile_tokens = 2;   ///< sums in two widths
   static constexpr int float_tile_tokens = 6;  ///< 12 sums
   static constexpr bool signed_whole_panel = true;
   using F = __m256;

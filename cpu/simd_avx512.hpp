@@ -15,7 +15,6 @@ namespace troupe::cpu {
 struct Avx512Isa {
   static constexpr int width = 16;
   static constexpr int strip_tile_tokens = 8;
-  static constexpr int wide_tile_tokens = 8;
   static constexpr int float_tile_tokens = 12;
   static constexpr bool signed_whole_panel = true;
   using F = __m512;

@@ -15,7 +15,6 @@ struct ScalarIsa {
   static constexpr int width = 16;  ///< lanes of F and I
   // Tiles of the matrix kernels: as many sums as the registers hold.
   static constexpr int strip_tile_tokens = 4;
-  static constexpr int wide_tile_tokens = 4;  ///< weights of more than 4 bits
   static constexpr int float_tile_tokens = 4;
   static constexpr bool signed_whole_panel = true;  ///< Q8_0: all 16 rows at once
   struct F {

@@ -4,6 +4,7 @@
 // Whole models: bench_model.
 //   bench_kernels [--json]
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -45,7 +46,48 @@ Row measure(std::string name, double amount, const char* unit, const std::functi
   return bench::row(std::move(name), std::move(rates), unit);
 }
 
-void bench_matmul(const model::Tensor& tensor, const std::string& label, std::vector<Row>& rows) {
+/// What the machine can do at most, for the shares that the other rows have of it.
+struct Limits {
+  double read = 0, byte_products = 0, float_products = 0;
+};
+
+Row share_of(Row row, double limit) {
+  if (limit > 0) row.share = row.value / limit;
+  return row;
+}
+
+/// Weights that do not fit into any cache, once through for one token: decoding.
+void bench_reading(model::Tensor tensor, const std::string& label, const Limits& limits,
+                   std::vector<Row>& rows) {
+  constexpr size_t weight_bytes = size_t{96} << 20;
+  tensor.rows = static_cast<uint32_t>(weight_bytes / tensor.row_bytes()) / panel_rows * panel_rows;
+  const std::vector<std::byte> bytes(tensor.bytes(), std::byte{0x2c});
+  tensor.data = bytes.data();
+  WeightArena arena;
+  ThreadPool pool(1);
+  auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, 0, arena, pool);
+  if (!packed.ok()) return;
+  const KernelTable& table = kernels(best_isa());
+  const std::vector<float> x(tensor.cols, 0.5f);
+  std::vector<float> y(tensor.rows);
+  std::vector<QuantizedBlock> blocks(x.size() / quant_block);
+  table.quantize_activations(x.data(), static_cast<uint32_t>(blocks.size()), blocks.data());
+  MatmulArgs args;
+  args.matrix = packed->view();
+  args.values = x.data();
+  args.blocks = blocks.data();
+  args.tokens = 1;
+  args.out = y.data();
+  args.out_stride = tensor.rows;
+  args.panel_end = packed->num_panels();
+  const double amount = static_cast<double>(packed->bytes()) * 1e-9;
+  rows.push_back(share_of(measure(label + " " + name(best_isa()) + " x1 from memory", amount,
+                                  "GB/s", [&] { packed->kernel(table)(args); }),
+                          limits.read));
+}
+
+void bench_matmul(const model::Tensor& tensor, const std::string& label, const Limits& limits,
+                  std::vector<Row>& rows) {
   WeightArena arena;
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, 0, arena, pool);
@@ -75,13 +117,14 @@ void bench_matmul(const model::Tensor& tensor, const std::string& label, std::ve
         rows.push_back(measure(title, static_cast<double>(packed->bytes()) * 1e-9, "GB/s", run));
       } else {
         const double operations = 2.0 * tensor.rows * tensor.cols * tokens;
-        rows.push_back(measure(title, operations * 1e-9, "GOP/s", run));
+        const double limit = packed->quantized() ? limits.byte_products : limits.float_products;
+        rows.push_back(share_of(measure(title, operations * 1e-9, "GOP/s", run), limit));
       }
     }
   }
 }
 
-void bench_attention(std::vector<Row>& rows) {
+void bench_attention(const Limits& limits, std::vector<Row>& rows) {
   constexpr uint32_t positions = 1024, head_dim = 64, group = 3;
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
     if (!cpu_has(isa)) continue;
@@ -105,26 +148,36 @@ void bench_attention(std::vector<Row>& rows) {
       args.out = out.data();
       args.stride = group * head_dim;
       args.scratch = scratch.data();
-      rows.push_back(
+      rows.push_back(share_of(
           measure(std::string("attention f16 ") + name(isa) + " x" + std::to_string(tokens),
                   4.0 * positions * head_dim * group * tokens * 1e-9, "GOP/s",
-                  [&] { kernels(isa).attention(args); }));
+                  [&] { kernels(isa).attention(args); }),
+          limits.float_products));
     }
   }
 }
 
-void bench_limits(std::vector<Row>& rows) {
+Limits bench_limits(std::vector<Row>& rows) {
   constexpr size_t read_bytes = size_t{256} << 20;
-  const std::vector<uint64_t> memory(read_bytes / sizeof(uint64_t), 1);
+  WeightArena arena;  // on huge pages, as weights are
+  Result<uint8_t*> memory = arena.take(read_bytes);
+  if (!memory.ok()) std::abort();
+  std::memset(*memory, 1, read_bytes);
+  const auto* words = reinterpret_cast<const uint64_t*>(*memory);
   rows.push_back(measure("limit: reading memory", read_bytes * 1e-9, "GB/s", [&] {
-    if (bench::sum_of(memory.data(), memory.size()) == 0) std::abort();
+    if (bench::sum_of(words, read_bytes / sizeof(uint64_t)) == 0) std::abort();
   }));
   constexpr int rounds = 1 << 20;
-  if (!cpu_has(Isa::avx2)) return;
+  Limits limits;
+  limits.read = rows.back().value;
+  if (!cpu_has(Isa::avx2)) return limits;
   rows.push_back(measure("limit: maddubs and add, 256 bits", rounds * 8 * 64 * 1e-9, "GOP/s",
                          [] { bench::spin_byte_products(rounds); }));
+  limits.byte_products = rows.back().value;
   rows.push_back(measure("limit: fma, 256 bits", rounds * 8 * 16 * 1e-9, "GOP/s",
                          [] { bench::spin_float_products(rounds); }));
+  limits.float_products = rows.back().value;
+  return limits;
 }
 
 }  // namespace
@@ -132,7 +185,7 @@ void bench_limits(std::vector<Row>& rows) {
 int main(int argc, char** argv) {
   const bool json = argc > 1 && std::strcmp(argv[1], "--json") == 0;
   std::vector<Row> rows;
-  bench_limits(rows);
+  const Limits limits = bench_limits(rows);
   using Type = model::TensorType;
   const Type types[] = {Type::f32,  Type::f16,    Type::bf16,   Type::q8_0, Type::q4_0,
                         Type::q4_1, Type::q5_0,   Type::q5_1,   Type::q4_k, Type::q5_k,
@@ -143,9 +196,11 @@ int main(int argc, char** argv) {
     tensor.rows = tensor.cols = 1536;
     const std::vector<std::byte> bytes(tensor.bytes(), std::byte{0x2c});
     tensor.data = bytes.data();
-    bench_matmul(tensor, std::string("matmul ") + model::info(type).name, rows);
+    const std::string label = std::string("matmul ") + model::info(type).name;
+    bench_reading(tensor, label, limits, rows);
+    bench_matmul(tensor, label, limits, rows);
   }
-  bench_attention(rows);
+  bench_attention(limits, rows);
   bench::print("kernels", name(best_isa()), rows, json);
   return 0;
 }

@@ -27,7 +27,7 @@ Json any_object() {
 /// Statuses that every path may answer with.
 Json responses(const Json& schema, bool streams) {
   Json ok = {{"description", "the answer"}, {"content", json_content(schema)}};
-  if (streams) ok["content"]["text/event-stream"] = {{"schema", {{"type", "string"}}}};
+  if (streams) ok["content"]["text/event-stream"] = {{"schema", {{"description", "events"}}}};
   Json all = {{"200", std::move(ok)}};
   for (const int status : {400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500, 503}) {
     all[std::to_string(status)] = {{"description", std::string(reason_of(status))},

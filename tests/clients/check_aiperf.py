@@ -39,14 +39,19 @@ def load(folder, endpoint):
             file.write(json.dumps({"text": f"Tell me {i} things about rivers."}) + "\n")
     program = os.path.join(os.path.dirname(sys.executable), "aiperf")
     out = os.path.join(folder, endpoint)
-    done = subprocess.run(
-        [program, "profile", "--model", support.MODEL, "--url", support.URL, "--endpoint-type",
-         endpoint, "--streaming", "--api-key", support.KEY or "none", "--use-server-token-count",
-         "--tokenizer", make_tokenizer(folder), "--input-file", prompts, "--custom-dataset-type", "single_turn",
-         "--request-count", str(REQUESTS), "--concurrency", str(AT_ONCE), "--extra-inputs",
-         "max_tokens:16", "--extra-inputs", "ignore_eos:true", "--ui", "none", "--artifact-dir", out, "--no-gpu-telemetry",
-         "--no-server-metrics"],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    options = {
+        "model": support.MODEL, "url": support.URL, "endpoint-type": endpoint,
+        "api-key": support.KEY or "none", "tokenizer": make_tokenizer(folder),
+        "input-file": prompts, "custom-dataset-type": "single_turn",
+        "request-count": str(REQUESTS), "concurrency": str(AT_ONCE), "ui": "none",
+        "artifact-dir": out}
+    words = [program, "profile", "--streaming", "--use-server-token-count", "--no-gpu-telemetry",
+             "--no-server-metrics", "--extra-inputs", "max_tokens:16", "--extra-inputs",
+             "ignore_eos:true"]
+    for name, value in options.items():
+        words += ["--" + name, value]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False,
+                          timeout=600)
     found = os.path.join(out, "profile_export_aiperf.json")
     assert os.path.exists(found), done.stdout[-3000:] + done.stderr[-3000:]
     with open(found, encoding="utf-8") as file:

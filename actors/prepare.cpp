@@ -67,9 +67,13 @@ v1::PreparedRequest Preparer::prepare(const v1::PrepareRequest& request,
                       ? try_prepare(request, random_seed)
                       : answer(request);
   if (prepared) return std::move(*prepared);
+  Error failure = std::move(prepared).error();
+  // A text or a conversation that asks too much of a tokenizer or a template always will: nobody
+  // should try it again, as with a machine that is busy.
+  if (failure.code == Code::exhausted) failure.code = Code::invalid_argument;
   v1::PreparedRequest refused;
   refused.set_request_id(request.request_id());
-  *refused.mutable_failure() = schemas::to_wire(prepared.error());
+  *refused.mutable_failure() = schemas::to_wire(failure);
   return refused;
 }
 

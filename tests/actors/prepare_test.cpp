@@ -200,6 +200,29 @@ TEST_CASE("what a message spells never becomes a control token of the conversati
   CHECK(std::count(by_role.begin(), by_role.end(), testing::tiny_im_end) == 1);
 }
 
+TEST_CASE("whatever a template or a tokenizer refuses is the request's fault") {
+  testing::TemporaryFile file(".gguf");
+  testing::make_tiny_llama(file.path());
+  model::Model model = **model::load_model(file.path());
+  const std::pair<const char*, const char*> templates[] = {
+      {"{{ raise_exception('roles must alternate') }}", "roles must alternate"},
+      {"{{ messages[0].content.nothing.more }}", "line 1"},
+      {"{{ 'a' * 1000000000 }}", "line 1"},
+      {"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+       "line 1"},
+      {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "line 1"}};
+  for (const auto& [source, words] : templates) {
+    model.tokenizer.chat_template = source;
+    const auto preparer = *Preparer::make(model, 100, "tiny");
+    const auto prepared = preparer->prepare(chat_of({{"user", "a"}}), 1);
+    INFO(std::string(source), ": ", prepared.failure().what());
+    REQUIRE(schemas::failed(prepared.failure()));
+    CHECK(schemas::from_wire(prepared.failure()).code == Code::invalid_argument);
+    CHECK(has(prepared.failure().what(), words));
+  }
+  CHECK(refusal(request_of(std::string(9u << 20, 'a'))).code == Code::invalid_argument);
+}
+
 TEST_CASE("SmolLM2's reference chats are prepared as before, injected markup stays text") {
   const std::filesystem::path reference_path =
       testing::fixtures_dir() / "smollm2" / "reference.json";

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "text/utf8.hpp"
@@ -93,16 +92,11 @@ bool is_name(std::string_view text, size_t behind) {
   return behind < text.size() && text[behind] == ':';
 }
 
-/// What stands for a long string while the rest is parsed. Nobody can guess it.
-const std::string& mark() {
-  static const std::string drawn = [] {
-    std::random_device device;
-    std::string text = "long";
-    for (int i = 0; i < 4; ++i) text += '-' + std::to_string(device());
-    return text + '-';
-  }();
-  return drawn;
-}
+/// What a string begins with that stands for one that was taken out, and how JSON spells it: it has
+/// to be escaped there, so every string that begins with an escape is taken out too, and no other
+/// can begin like this.
+constexpr char mark = '\x01';
+constexpr std::string_view spelled_mark = "\\u0001";
 
 /// A text with its long strings taken out.
 struct Lifted {
@@ -117,11 +111,12 @@ bool lift(std::string_view text, size_t long_bytes, Lifted& lifted) {
     if (text[at] != '"') continue;
     const size_t begin = at + 1, end = end_of_string(text, begin);
     at = end;
-    if (end - begin < long_bytes || is_name(text, end + 1)) continue;
+    const bool is_taken = end - begin >= long_bytes || text.substr(begin, 1) == "\\";
+    if (!is_taken || is_name(text, end + 1)) continue;
     auto string = read_string(text, begin, end);
     if (!string) return false;
     lifted.rest.append(text, copied, begin - copied);
-    lifted.rest += mark() + std::to_string(lifted.strings.size());
+    lifted.rest.append(spelled_mark).append(std::to_string(lifted.strings.size()));
     lifted.strings.push_back(std::move(*string));
     copied = end;
   }
@@ -140,8 +135,7 @@ void put_back(OrderedJson& json, std::vector<std::string>& strings) {
       }
     } else if (value.is_string()) {
       auto& text = value.get_ref<std::string&>();
-      if (!text.starts_with(mark())) continue;
-      text = std::move(strings.at(std::stoul(text.substr(mark().size()))));
+      if (text.starts_with(mark)) text = std::move(strings.at(std::stoul(text.substr(1))));
     }
   }
 }

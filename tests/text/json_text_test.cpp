@@ -25,12 +25,12 @@ std::string said(const Parse& parse) {
 /// With `inside`: what may stand in a string of JSON.
 std::string any_text(std::mt19937& dice, bool inside = false) {
   static const std::vector<std::string> valid = {
-      "\\\\", "\\\"", "\\n", "\\u00e9", "\\ud83d\\ude00", "日本", "long-0", "\\/", ",", "plain"};
+      "\\\\", "\\\"", "\\n", "\\u00e9", "\\ud83d\\ude00", "日本", "\\u00010", "\\/", ",", "plain"};
   static const std::vector<std::string> pieces = {
-      "{\"a\":", "[",        "]",     "}",       ",",       "\"",      "\"b\":",  "\"c\" \n:",
-      "\\",      "\\\"",     "\\n",   "\\u00e9", "\\ud83d", "\\ude00", "\\uZZZZ", "\\x",
-      "12",      "-1.5e300", "1e999", "true",    "null",    " ",       "\n",      "\x01",
-      "\xff",    "\xe2\x82", "日本",  "😀",       "long-0",  "\\/",     "\"\"",    "plain text"};
+      "{\"a\":", "[",        "]",     "}",       ",",        "\"",      "\"b\":",  "\"c\" \n:",
+      "\\",      "\\\"",     "\\n",   "\\u00e9", "\\ud83d",  "\\ude00", "\\uZZZZ", "\\x",
+      "12",      "-1.5e300", "1e999", "true",    "null",     " ",       "\n",      "\x01",
+      "\xff",    "\xe2\x82", "日本",  "😀",       "\\u00010", "\\/",     "\"\"",    "plain text"};
   const auto& used = inside ? valid : pieces;
   std::string text;
   for (auto n = dice() % 14; n > 0; --n) text += used[dice() % used.size()];
@@ -67,6 +67,22 @@ TEST_CASE("json text: long strings come out whole, beside short ones and as name
   CHECK(parse_json(json.dump()) == json);
   CHECK(parse_json(json.dump(2)) == json);
   CHECK(parse_json(json.dump(-1, ' ', true)) == json);
+}
+
+TEST_CASE("json text: a string that spells what stands for another one is itself") {
+  const std::string page(40, 'x');
+  for (const std::string odd : {"\\u0001", "\\u00010", "\\u000199999999999999999999", "\\u0001x",
+                                "\\u00017", "x\\u00010", "\\n\\u00010",
+                                "\x01"
+                                "0"}) {
+    for (const size_t long_bytes : {0u, 5u, 20u, 512u}) {
+      const std::string text = "[\"" + page + "\", \"" + odd + "\", {\"" + odd + "\": \"" + odd +
+                               "\"}, \"" + page + page + "\"]";
+      INFO(text);
+      CHECK(said([&] { return parse_json(text, long_bytes); }) ==
+            said([&] { return Json::parse(text); }));
+    }
+  }
 }
 
 TEST_CASE("json text: prints as nlohmann does, broken characters replaced") {

@@ -70,6 +70,7 @@ function(troupe_tests folder)
   add_executable(test_${folder} ${sources})
   # Compiled once, run for seconds: tests gain nothing from a slow compilation.
   target_compile_options(test_${folder} PRIVATE -O1)
+  troupe_without_coverage(test_${folder})
   troupe_precompile_tests(test_${folder})
   target_link_libraries(test_${folder} PRIVATE ${ARG_LINK} troupe_tests_main)
   set(when)

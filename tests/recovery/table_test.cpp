@@ -20,6 +20,13 @@ ClusterSetup whole_cast() {
   return setup;
 }
 
+/// Streams have to wait until a victim that stands still goes on: no decode worker is left, or one
+/// stands still together with the only router that could find another one.
+bool only_victims_help(const std::vector<std::string>& names) {
+  return names == std::vector<std::string>{"decode-1", "decode-2"} ||
+         names == std::vector<std::string>{"router", "decode-1"};
+}
+
 void print_table(const Victims& victims) {
   TestCluster cluster(whole_cast());
   cluster.up();
@@ -29,8 +36,7 @@ void print_table(const Victims& victims) {
       const Fault fault{names, stop_ms == 0 ? Harm::kill : Harm::stop, stop_ms};
       const Recovery row = run_fault(cluster, reference, fault, {});
       std::cout << row.line() << std::endl;
-      const bool nobody_left = names == std::vector<std::string>{"decode-1", "decode-2"};
-      check_recovery(row, nobody_left ? stop_ms + 8'000 : 8'000);
+      check_recovery(row, only_victims_help(names) ? stop_ms + 8'000 : 8'000);
     }
   }
 }

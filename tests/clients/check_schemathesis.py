@@ -7,20 +7,25 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+import tempfile
 
 import support
 
 
 @support.check
 def nothing_breaks_the_description():
-    program = os.path.join(os.path.dirname(sys.executable), "schemathesis")
+    program = os.path.abspath(
+        os.path.join(os.path.dirname(sys.executable), "schemathesis"))
     checks = ("not_a_server_error,status_code_conformance,content_type_conformance,"
               "response_schema_conformance")
-    done = subprocess.run(
-        [program, "run", support.URL + "/openapi.json", "--checks", checks, "--max-examples", "40",
-         "--seed", "1", "--phases", "examples,coverage,fuzzing", "--request-timeout", "120",
-         "--header", "Authorization: Bearer " + support.KEY],
-        capture_output=True, text=True, check=False, timeout=1200)
+    # It keeps what it found in the folder that it runs in.
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [program, "run", support.URL + "/openapi.json", "--checks", checks,
+             "--max-examples", "40", "--seed", "1", "--phases", "examples,coverage,fuzzing",
+             "--request-timeout", "120",
+             "--header", "Authorization: Bearer " + support.KEY],
+            capture_output=True, text=True, check=False, timeout=1200, cwd=folder)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 

@@ -6,12 +6,17 @@
 
 namespace troupe::launch {
 
-/// SIGINT, SIGTERM, and SIGHUP unless this process ignores it, as under nohup.
+/// Whether this process ignores the signal, as SIGHUP under nohup.
+inline bool is_ignored(int number) {
+  struct sigaction now {};
+  ::sigaction(number, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
+/// SIGINT, SIGTERM, and SIGHUP unless it is ignored.
 inline std::vector<int> end_signals() {
   std::vector<int> signals = {SIGINT, SIGTERM};
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
+  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);
   return signals;
 }
 

@@ -54,8 +54,7 @@ Result<LaunchPlan> make_plan(const Manifest& manifest, const std::string& host =
 /// A table for people.
 std::string to_table(const LaunchPlan& plan);
 
-/// One JSON object: {cluster, host, processes: […], environment, notes,
-/// problems}.
+/// One JSON object: {cluster, host, processes: […], environment, notes, problems}.
 std::string to_json(const LaunchPlan& plan);
 
 }  // namespace troupe::launch

@@ -1,7 +1,5 @@
 #include "launch/start_problems.hpp"
 
-#include <filesystem>
-
 #include "launch/certificates.hpp"
 #include "launch/machine.hpp"
 

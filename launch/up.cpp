@@ -32,7 +32,10 @@ class HeldSignals {
   HeldSignals() {
     sigset_t wanted;
     sigemptyset(&wanted);
-    for (const int number : end_signals()) sigaddset(&wanted, number);
+    // Whoever starts it in the background of a script has it ignore SIGINT.
+    for (const int number : end_signals()) {
+      if (!is_ignored(number)) sigaddset(&wanted, number);
+    }
     ::sigprocmask(SIG_BLOCK, &wanted, &before_);
     fd_ = Descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   }

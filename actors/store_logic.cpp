@@ -11,13 +11,6 @@
 namespace troupe::actors {
 namespace {
 
-/// [32]
-Digest digest_of(const std::string& bytes) {
-  Digest digest;
-  std::copy_n(bytes.begin(), digest.size(), digest.begin());
-  return digest;
-}
-
 void report_disk(const StoreDisk& disk, v1::StoreReport& report) {
   const kv::DiskTierStats stats = disk.tier().stats();
   report.set_disk_bytes_max(stats.bytes_max);
@@ -33,6 +26,12 @@ void report_disk(const StoreDisk& disk, v1::StoreReport& report) {
 }
 
 }  // namespace
+
+Digest digest_of(const std::string& bytes) {
+  Digest digest;
+  std::copy_n(bytes.begin(), digest.size(), digest.begin());
+  return digest;
+}
 
 StoreLogic::StoreLogic(kv::Region region, StorePorts ports)
     : region_(std::move(region)), ports_(std::move(ports)) {}

@@ -45,6 +45,9 @@ struct StorePorts {
   std::function<void(kv::DiskJob)> disk;
 };
 
+/// A fingerprint as it travels [32].
+Digest digest_of(const std::string& bytes);
+
 class StoreLogic {
  public:
   StoreLogic(kv::Region region, StorePorts ports);

@@ -38,9 +38,7 @@ Status StoreLogic::check(const v1::Attach& attach, size_t num_names) const {
 Status StoreLogic::prepare_for(const v1::Attach& attach) {
   if (blocks_) return {};
   const std::string& fingerprint = attach.kv_fingerprint();
-  Digest digest;
-  std::copy_n(fingerprint.begin(), digest.size(), digest.begin());
-  const auto bytes = disk_ ? disk_->tier().block_bytes_of(digest) : std::nullopt;
+  const auto bytes = disk_ ? disk_->tier().block_bytes_of(digest_of(fingerprint)) : std::nullopt;
   if (!bytes) return error(Code::not_found, "the store is empty");
   return prepare(*bytes, fingerprint);
 }
@@ -51,8 +49,7 @@ v1::AttachReply StoreLogic::on_attach(PeerKey peer, const v1::Attach& attach, Ti
     *reply.mutable_failure() = schemas::to_wire(why);
     return reply;
   };
-  // A name begins with the fingerprint (the chain's root); that it fits was seen above all the
-  // same.
+  // A name begins with the fingerprint (the chain's root); check() compares it all the same.
   reply.set_kv_fingerprint(attach.kv_fingerprint());
   const auto names = schemas::unpack_names(attach.names());
   if (!names) return refuse(names.error());

@@ -160,7 +160,10 @@ class BlockStore {
   /// Gives the slot back; children that it may have lose their parent.
   void release(uint32_t slot);
   void leave_parent(Slot& slot);
-  void release_pin(uint32_t slot);
+  /// False: it has as many pins as can be counted.
+  bool add_pin(uint32_t slot);
+  /// `is_use`: whoever pinned it used it.
+  void release_pin(uint32_t slot, bool is_use);
 
   Region region_;
   size_t block_bytes_;

@@ -16,12 +16,9 @@ std::vector<IndexedBlock> BlockStore::pin(uint64_t token, std::span<const BlockN
     seen_.see(name);
     const uint32_t index = find(name);
     if (index == no_page || slots_[index].state != State::held) break;
-    Slot& slot = slots_[index];
-    if (slot.pins == UINT16_MAX) break;
-    if (evictable(slot)) unlink(index);
-    if (slot.pins++ == 0) ++stats_.pinned;
+    if (!add_pin(index)) break;
     lease.slots.push_back(index);
-    blocks.push_back({index, slot.checksum});
+    blocks.push_back({index, slots_[index].checksum});
   }
   stats_.hits += blocks.size();
   stats_.misses += names.size() - blocks.size();
@@ -30,11 +27,9 @@ std::vector<IndexedBlock> BlockStore::pin(uint64_t token, std::span<const BlockN
 }
 
 std::optional<IndexedBlock> BlockStore::pin_page(uint64_t token, PageId page, TimeUs until) {
-  Slot& slot = slots_[page];
-  if (slot.state != State::held || slot.pins == UINT16_MAX) return std::nullopt;
+  const Slot& slot = slots_[page];
+  if (slot.state != State::held || !add_pin(page)) return std::nullopt;
   seen_.see(slot.name);
-  if (evictable(slot)) unlink(page);
-  if (slot.pins++ == 0) ++stats_.pinned;
   Lease& lease = leases_[token];
   lease.slots.push_back(page);
   lease.until = std::max(lease.until, until);
@@ -49,29 +44,20 @@ std::optional<PageId> BlockStore::page_of(const BlockName& name) const {
 }
 
 std::optional<PageId> BlockStore::hold(const BlockName& name) {
-  const uint32_t index = find(name);
-  if (index == no_page || slots_[index].state != State::held) return std::nullopt;
-  Slot& slot = slots_[index];
-  if (slot.pins == UINT16_MAX) return std::nullopt;
-  if (evictable(slot)) unlink(index);
-  if (slot.pins++ == 0) ++stats_.pinned;
-  return index;
+  const auto page = page_of(name);
+  return page && add_pin(*page) ? page : std::nullopt;
 }
 
 void BlockStore::let_go(PageId page) {
-  Slot& slot = slots_[page];
-  if (--slot.pins > 0) return;
-  --stats_.pinned;
-  if (slot.state == State::doomed) {
-    release(page);
-  } else if (evictable(slot)) {
-    // What lies elsewhere too is the first to make room, unless somebody used it.
-    if (slot.used) {
-      link_newest(page);
-    } else {
-      link_oldest(page);
-    }
-  }
+  release_pin(page, false);
+}
+
+bool BlockStore::add_pin(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (slot.pins == UINT16_MAX) return false;
+  if (evictable(slot)) unlink(index);
+  if (slot.pins++ == 0) ++stats_.pinned;
+  return true;
 }
 
 void BlockStore::extend(uint64_t token, TimeUs until) {
@@ -85,10 +71,10 @@ void BlockStore::unpin(uint64_t token) {
   // The chain's beginning last, so that it is the most recently used.
   const std::vector<uint32_t> slots = std::move(found->second.slots);
   leases_.erase(found);
-  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) release_pin(*slot);
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) release_pin(*slot, true);
 }
 
-void BlockStore::release_pin(uint32_t index) {
+void BlockStore::release_pin(uint32_t index, bool is_use) {
   Slot& slot = slots_[index];
   if (--slot.pins > 0) return;
   --stats_.pinned;
@@ -96,8 +82,14 @@ void BlockStore::release_pin(uint32_t index) {
     release(index);
     return;
   }
-  slot.used = true;
-  if (evictable(slot)) link_newest(index);
+  slot.used = slot.used || is_use;
+  if (!evictable(slot)) return;
+  // What was never used lies elsewhere too: it is the first to make room.
+  if (slot.used) {
+    link_newest(index);
+  } else {
+    link_oldest(index);
+  }
 }
 
 std::vector<uint64_t> BlockStore::expire(TimeUs now) {

@@ -115,7 +115,7 @@ FoundSegment DiskFolder::find(uint32_t number) const {
     return found;
   }
   found.head = (*file)->head();
-  found.file_bytes = (*file)->file_bytes().ok() ? *(*file)->file_bytes() : 0;
+  if (const auto bytes = (*file)->file_bytes(); bytes.ok()) found.file_bytes = *bytes;
   auto contents = (*file)->contents();
   if (!contents) {
     found.unfit = contents.error();

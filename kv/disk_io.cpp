@@ -40,8 +40,7 @@ OpenFile::~OpenFile() {
 }
 
 AlignedBytes aligned_bytes(size_t bytes) {
-  const size_t whole = (bytes + disk_page_bytes - 1) / disk_page_bytes * disk_page_bytes;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(disk_page_bytes, whole));
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(disk_page_bytes, whole_pages(bytes)));
   if (memory == nullptr) throw std::bad_alloc();
   return AlignedBytes(memory);
 }

@@ -34,10 +34,10 @@ class OpenFile {
   int fd_;
 };
 
-/// Page-aligned bytes, not initialised.
 struct FreeDeleter {
   void operator()(std::byte* bytes) const { std::free(bytes); }
 };
+/// Whole pages, not initialised.
 using AlignedBytes = std::unique_ptr<std::byte, FreeDeleter>;
 AlignedBytes aligned_bytes(size_t bytes);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
-#include "base/defect.hpp"
 #include "base/log.hpp"
 #include "kv/limits.hpp"
 

@@ -63,10 +63,6 @@ struct TableWire {
 };
 static_assert(sizeof(TableWire) == 24);
 
-size_t whole_pages(size_t bytes) {
-  return (bytes + disk_page_bytes - 1) / disk_page_bytes * disk_page_bytes;
-}
-
 /// The checksum of a wire structure whose last field it is.
 template <class Wire>
 uint32_t crc_of(const Wire& wire) {
@@ -97,6 +93,10 @@ std::optional<RecordHead> from_wire(const HeadWire& wire) {
 }
 
 }  // namespace
+
+size_t whole_pages(size_t bytes) {
+  return (bytes + disk_page_bytes - 1) / disk_page_bytes * disk_page_bytes;
+}
 
 size_t table_bytes(uint32_t records_max) {
   return whole_pages(sizeof(TableWire) + size_t{records_max} * sizeof(RowWire));

@@ -25,6 +25,9 @@ struct alignas(disk_page_bytes) DiskPage {
   std::array<std::byte, disk_page_bytes> bytes{};
 };
 
+/// Rounded up.
+size_t whole_pages(size_t bytes);
+
 /// The first page of a segment.
 struct SegmentHead {
   uint32_t number = 0;       ///< of the file; later segments have larger ones

@@ -1,10 +1,11 @@
 #include "text/json_text.hpp"
 
-#include <array>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "base/sha256.hpp"
 #include "text/utf8.hpp"
 
 namespace troupe::text {
@@ -35,14 +36,9 @@ size_t end_of_plain(std::string_view text, size_t at) {
 std::optional<uint32_t> read_unit(std::string_view text, size_t at) {
   if (at + 5 > text.size() || text[at] != 'u') return std::nullopt;
   uint32_t unit = 0;
-  for (const char c : text.substr(at + 1, 4)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    unit = unit * 16 + static_cast<uint32_t>(digit);
-  }
+  const char* first = text.data() + at + 1;
+  const auto [end, failed] = std::from_chars(first, first + 4, unit, 16);
+  if (failed != std::errc() || end != first + 4) return std::nullopt;
   return unit;
 }
 
@@ -200,8 +196,7 @@ void append_escaped(std::string& out, std::string_view text) {
     out.append(quoted, 1, quoted.size() - 2);
     return;
   }
-  constexpr std::string_view digits = "0123456789abcdef", letters = "\"\\bfnrt",
-                             meanings = "\"\\\b\f\n\r\t";
+  constexpr std::string_view letters = "\"\\bfnrt", meanings = "\"\\\b\f\n\r\t";
   for (size_t at = 0; at < text.size(); ++at) {
     const size_t end = end_of_plain(text, at);
     out.append(text, at, end - at);
@@ -213,9 +208,7 @@ void append_escaped(std::string& out, std::string_view text) {
       continue;
     }
     const auto byte = static_cast<uint8_t>(text[at]);
-    out += "u00";
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
+    out += "u00" + hex({&byte, 1});
   }
 }
 

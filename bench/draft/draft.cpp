@@ -13,6 +13,7 @@
 #include "actors/client.hpp"
 #include "actors/node.hpp"
 #include "base/clock.hpp"
+#include "bench/cpu_time.hpp"
 #include "bench/draft/workloads.hpp"
 #include "bench/report.hpp"
 #include "engine/suffix_index.hpp"
@@ -50,12 +51,6 @@ struct Measured {
   [[nodiscard]] double per_second() const { return static_cast<double>(tokens) / seconds; }
   [[nodiscard]] double per_cpu_second() const { return static_cast<double>(tokens) / cpu_seconds; }
 };
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 [[noreturn]] void fail(const Error& error) {
   std::fprintf(stderr, "bench_draft: %s\n", error.message().c_str());
@@ -95,11 +90,11 @@ void run_one(Mode& mode, const std::string& prompt, uint32_t max_tokens, float t
       mode.cast->client->generate_and_wait(request, [&](const actors::ClientDelta& delta) {
         if (first_us != 0 || delta.tokens.empty()) return;
         first_us = now_us();
-        cpu_start = cpu_seconds();
+        cpu_start = bench::process_cpu_s();
       });
   if (!result) fail(result.error());
   measured.seconds += static_cast<double>(now_us() - first_us) * 1e-6;
-  measured.cpu_seconds += cpu_seconds() - cpu_start;
+  measured.cpu_seconds += bench::process_cpu_s() - cpu_start;
   const actors::ChoiceResult& choice = result->choices.at(0);
   measured.tokens += choice.token_ids.size() - 1;
   measured.drafted += choice.drafted;

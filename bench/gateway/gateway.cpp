@@ -10,6 +10,7 @@
 
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "bench/cpu_time.hpp"
 #include "bench/gateway/load.hpp"
 #include "bench/gateway/paced_cast.hpp"
 #include "bench/gateway/prompt.hpp"

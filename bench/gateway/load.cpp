@@ -11,22 +11,16 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "bench/cpu_time.hpp"
 
 namespace troupe::bench {
 namespace {
 
 constexpr TimeUs give_up_us = TimeUs{600} * 1'000'000;
-
-double clock_s(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
@@ -237,14 +231,6 @@ double bare_send_us(size_t bytes) {
   }
   for (const int fd : {listener, from, to}) ::close(fd);
   return cpu * 1e6 / times;
-}
-
-double thread_cpu_s() {
-  return clock_s(CLOCK_THREAD_CPUTIME_ID);
-}
-
-double process_cpu_s() {
-  return clock_s(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 std::string post_bytes(const std::string& path, const std::string& body) {

@@ -44,8 +44,4 @@ LoadResult run_load(uint16_t port, const std::vector<std::string>& requests, siz
 /// What the system alone takes to send `bytes` over loopback, in microseconds of CPU.
 double bare_send_us(size_t bytes);
 
-/// CPU time of this thread and of the whole process.
-double thread_cpu_s();
-double process_cpu_s();
-
 }  // namespace troupe::bench

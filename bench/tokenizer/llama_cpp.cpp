@@ -5,9 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <utility>
 
 namespace troupe::bench {
 
@@ -22,22 +20,15 @@ double seconds(const timeval& time) {
 LlamaTokenize::LlamaTokenize(std::string program, const std::string& vocabulary,
                              const std::vector<std::string>& documents)
     : program_(std::move(program)) {
-  std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return;
-  folder_ = folder;
-  std::ofstream(folder_ + "/vocabulary.gguf") << vocabulary;
-  std::ofstream(folder_ + "/empty.txt") << "a";
-  std::ofstream text(folder_ + "/documents.txt");
-  for (const std::string& document : documents) text << document;
-}
-
-LlamaTokenize::~LlamaTokenize() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  folder_.write("vocabulary.gguf", vocabulary);
+  folder_.write("empty.txt", "a");
+  std::string text;
+  for (const std::string& document : documents) text += document;
+  folder_.write("documents.txt", text);
 }
 
 std::optional<double> LlamaTokenize::cpu_s(const std::string& text_file) const {
-  const std::string vocabulary = folder_ + "/vocabulary.gguf";
+  const std::string vocabulary = folder_.path("vocabulary.gguf");
   const pid_t child = fork();
   if (child == 0) {
     const int nowhere = open("/dev/null", O_WRONLY);
@@ -55,9 +46,8 @@ std::optional<double> LlamaTokenize::cpu_s(const std::string& text_file) const {
 }
 
 std::optional<double> LlamaTokenize::run() const {
-  if (folder_.empty()) return std::nullopt;
-  const auto empty = cpu_s(folder_ + "/empty.txt");
-  const auto whole = cpu_s(folder_ + "/documents.txt");
+  const auto empty = cpu_s(folder_.path("empty.txt"));
+  const auto whole = cpu_s(folder_.path("documents.txt"));
   if (!empty || !whole) return std::nullopt;
   return *whole - *empty;
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace troupe::bench {
 
 class LlamaTokenize {
@@ -13,9 +15,6 @@ class LlamaTokenize {
   /// one behind the other, for the tool takes one text.
   LlamaTokenize(std::string program, const std::string& vocabulary,
                 const std::vector<std::string>& documents);
-  ~LlamaTokenize();
-  LlamaTokenize(const LlamaTokenize&) = delete;
-  LlamaTokenize& operator=(const LlamaTokenize&) = delete;
 
   /// CPU seconds of one process with the documents less those of one with an empty text: the
   /// loading of the vocabulary is taken out, the printing of the ids (to nowhere) is not. Nothing
@@ -25,7 +24,7 @@ class LlamaTokenize {
  private:
   [[nodiscard]] std::optional<double> cpu_s(const std::string& text_file) const;
   std::string program_;
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 }  // namespace troupe::bench

@@ -1,10 +1,8 @@
 // Tokenizers against those of Hugging Face and of llama.cpp, on the same text, one thread each,
-// turn by turn. usage: bench_tokenizer [--json] [--rounds N] [--mb N] [--python NAME]
-// [--llama-tokenize PROGRAM]
-//                        [--assets DIR] [FILE…]
+// turn by turn.
+//   bench_tokenizer [--json] [--rounds N] [--mb N] [--python NAME] [--llama-tokenize PROGRAM]
+//                   [--assets DIR] [FILE…]
 #include "text/tokenizer.hpp"
-
-#include <time.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +12,7 @@
 
 #include "base/concat.hpp"
 #include "base/sha256.hpp"
+#include "bench/cpu_time.hpp"
 #include "bench/report.hpp"
 #include "bench/tokenizer/hugging_face.hpp"
 #include "bench/tokenizer/llama_cpp.hpp"
@@ -40,17 +39,11 @@ struct Setup {
   std::vector<std::string> files;
 };
 
-double cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 template <class Work>
 double seconds_of(const Work& work) {
-  const double begin = cpu_s();
+  const double begin = bench::thread_cpu_s();
   work();
-  return cpu_s() - begin;
+  return bench::thread_cpu_s() - begin;
 }
 
 using TokenizerPointer = std::shared_ptr<const text::Tokenizer>;
@@ -65,13 +58,7 @@ std::string digest_of(const text::Tokenizer& tokenizer, const std::vector<std::s
     line += '\n';
     hash.update(std::as_bytes(std::span(line)));
   }
-  const auto digest = hash.finish();
-  std::string hex;
-  for (const auto byte : digest) {
-    hex += "0123456789abcdef"[static_cast<uint8_t>(byte) >> 4];
-    hex += "0123456789abcdef"[static_cast<uint8_t>(byte) & 15];
-  }
-  return hex;
+  return hex(hash.finish());
 }
 
 double encode_all(const text::Tokenizer& tokenizer, const std::vector<std::string>& documents,

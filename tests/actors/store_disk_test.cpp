@@ -2,35 +2,19 @@
 // whatever the disk does, the answers are the same.
 #include <doctest/doctest.h>
 
-#include "tests/actors/plain_answer.hpp"
+#include "tests/actors/stored_answer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
 
-constexpr size_t block_bytes = 4096;  // of the simulated device
 constexpr uint64_t large_disk = 64u << 20;
 
-WorldRequest request_of(size_t prompt_tokens, uint32_t seed = 3) {
-  WorldRequest request;
-  request.prompt = sim_tokens(prompt_tokens, seed, 256);
-  return request;
-}
-
-struct DiskWorld : WorkerWorld {
+struct DiskWorld : TwoWorkers {
   explicit DiskWorld(uint32_t seed = 0, size_t memory_blocks = 256, WorkerSpec spec = {})
-      : WorkerWorld(seed), memory(memory_blocks * block_bytes) {
-    add_worker("a", spec);
-    add_worker("b", spec);
+      : TwoWorkers(seed, spec), memory(memory_blocks * block_bytes) {
     add_disk_store(memory, disk, large_disk);
-  }
-  WorldClient& ask(const std::string& name, const WorldRequest& request, uint32_t from_store = 0) {
-    fetch_blocks = from_store;
-    WorldClient& client = add_client(request);
-    start(client, name);
-    run();
-    return client;
   }
   void restart_store() {
     kill_store();
@@ -42,11 +26,16 @@ struct DiskWorld : WorkerWorld {
   SimDisk disk;
 };
 
-void check_plain(const WorldClient& client, const WorldRequest& request) {
-  for (uint32_t i = 0; i < request.choices; ++i) {
-    check_same(client.choice(i), plain_answer(request, i));
+/// "b" has begun to read six blocks that lie on disk alone, and so many things have happened.
+WorldClient& begin_read(DiskWorld& world, const WorldRequest& request, int events) {
+  world.ask("a", request);
+  world.restart_store();
+  world.fetch_blocks = 6;
+  WorldClient& client = world.add_client(request);
+  world.start(client, "b");
+  for (int i = 0; i < events && world.step(); ++i) {
   }
-  CHECK(client.failures.empty());
+  return client;
 }
 
 }  // namespace
@@ -209,13 +198,7 @@ TEST_CASE("disk: whatever happens to the store, at every event of a read from di
   for (const bool restarts : {false, true}) {
     for (int events = 0; events < 60; ++events) {
       DiskWorld world;
-      world.ask("a", request);
-      world.restart_store();
-      world.fetch_blocks = 6;
-      WorldClient& client = world.add_client(request);
-      world.start(client, "b");
-      for (int i = 0; i < events && world.step(); ++i) {
-      }
+      WorldClient& client = begin_read(world, request, events);
       world.kill_store();
       if (restarts) world.add_disk_store(world.memory, world.disk, large_disk);
       world.run();
@@ -234,13 +217,7 @@ TEST_CASE("disk: a reader may go, or be cancelled, at every event of a read from
   for (const bool dies : {false, true}) {
     for (int events = 0; events < 60; ++events) {
       DiskWorld world;
-      world.ask("a", request);
-      world.restart_store();
-      world.fetch_blocks = 6;
-      WorldClient& client = world.add_client(request);
-      world.start(client, "b");
-      for (int i = 0; i < events && world.step(); ++i) {
-      }
+      WorldClient& client = begin_read(world, request, events);
       if (dies) {
         world.kill("b");
       } else {

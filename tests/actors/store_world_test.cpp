@@ -1,45 +1,19 @@
 // A store between workers: what one computed another reads, whatever becomes of the store.
 #include <doctest/doctest.h>
 
-#include "tests/actors/plain_answer.hpp"
+#include "tests/actors/stored_answer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
 
-constexpr size_t block_bytes = 4096;  // of the simulated device
-
-WorldRequest request_of(size_t prompt_tokens, uint32_t seed = 3) {
-  WorldRequest request;
-  request.prompt = sim_tokens(prompt_tokens, seed, 256);
-  return request;
-}
-
-/// One worker computes, another is asked afterwards.
-struct StoreWorld : WorkerWorld {
+struct StoreWorld : TwoWorkers {
   explicit StoreWorld(uint32_t seed = 0, size_t store_blocks = 256, WorkerSpec spec = {})
-      : WorkerWorld(seed) {
-    add_worker("a", spec);
-    add_worker("b", spec);
+      : TwoWorkers(seed, spec) {
     add_store(store_blocks * block_bytes);
   }
-  /// Lets a worker answer; everything that follows from it happens too.
-  WorldClient& ask(const std::string& name, const WorldRequest& request, uint32_t from_store = 0) {
-    fetch_blocks = from_store;
-    WorldClient& client = add_client(request);
-    start(client, name);
-    run();
-    return client;
-  }
 };
-
-void check_plain(const WorldClient& client, const WorldRequest& request) {
-  for (uint32_t i = 0; i < request.choices; ++i) {
-    check_same(client.choice(i), plain_answer(request, i));
-  }
-  CHECK(client.failures.empty());
-}
 
 }  // namespace
 

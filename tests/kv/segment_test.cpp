@@ -43,6 +43,15 @@ void write_segment(DiskFolder& folder, uint32_t count, bool is_sealed) {
   if (is_sealed) REQUIRE((*file)->seal(rows));
 }
 
+/// The path of a folder with a segment of three records, which nobody holds.
+std::string folder_of_three(const MemoryFolder& temporary, bool is_sealed) {
+  const std::string path = temporary.path("kv") + (is_sealed ? "1" : "0");
+  auto own = DiskFolder::open(path, DiskFolder::Use::own);
+  REQUIRE(own);
+  write_segment(**own, 3, is_sealed);
+  return path;
+}
+
 /// Reads everything that is said to be there: each block is right or refused. Gives how many were
 /// right.
 uint32_t read_all(const DiskFolder& folder) {
@@ -138,12 +147,7 @@ TEST_CASE("segment: every byte flipped in turn gives right blocks or none, seale
   const MemoryFolder temporary;
   for (const bool is_sealed : {false, true}) {
     CAPTURE(is_sealed);
-    const std::string path = temporary.path("kv") + (is_sealed ? "1" : "0");
-    {
-      auto own = DiskFolder::open(path, DiskFolder::Use::own);
-      REQUIRE(own);
-      write_segment(**own, 3, is_sealed);
-    }
+    const std::string path = folder_of_three(temporary, is_sealed);
     auto folder = DiskFolder::open(path, DiskFolder::Use::look);
     REQUIRE(folder);
     const std::string file = path + "/" + segment_name(1);
@@ -173,12 +177,7 @@ TEST_CASE("segment: cut off anywhere it gives the records that are whole") {
   const MemoryFolder temporary;
   for (const bool is_sealed : {false, true}) {
     CAPTURE(is_sealed);
-    const std::string path = temporary.path("kv") + (is_sealed ? "1" : "0");
-    {
-      auto own = DiskFolder::open(path, DiskFolder::Use::own);
-      REQUIRE(own);
-      write_segment(**own, 3, is_sealed);
-    }
+    const std::string path = folder_of_three(temporary, is_sealed);
     auto folder = DiskFolder::open(path, DiskFolder::Use::look);
     REQUIRE(folder);
     const std::string file = path + "/" + segment_name(1);

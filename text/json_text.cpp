@@ -84,8 +84,8 @@ std::optional<std::string> read_string(std::string_view text, size_t at, size_t 
 }
 
 bool is_name(std::string_view text, size_t behind) {
-  while (behind < text.size() && std::strchr(" \t\r\n", text[behind]) != nullptr) ++behind;
-  return behind < text.size() && text[behind] == ':';
+  behind = text.find_first_not_of(" \t\r\n", behind);
+  return behind != std::string_view::npos && text[behind] == ':';
 }
 
 /// What a string begins with that stands for one that was taken out, and how JSON spells it: it has

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using troupe::text::parse_json;
@@ -56,6 +57,21 @@ TEST_CASE("json text: parses and refuses as nlohmann does, whatever is taken out
     values += wanted.starts_with("{") ? 1 : 0;
   }
   CHECK(values > 1'000);
+}
+
+TEST_CASE("json text: no byte behind a string makes it pass for one that was taken out") {
+  // nlohmann takes a zero byte for the text's end, so what follows one is never read.
+  for (int byte = 0; byte < 256; ++byte) {
+    for (const std::string_view before : {"", " ", "\r", "\n\t "}) {
+      std::string text = "\"\\u0001 1\"";
+      text.append(before) += static_cast<char>(byte);
+      text += ": \"a string that is long enough\"}";
+      INFO(byte);
+      const std::string wanted = said([&] { return Json::parse(text); });
+      REQUIRE(said([&] { return parse_json(text, 0); }) == wanted);
+      REQUIRE(said([&] { return parse_json(text, 5); }) == wanted);
+    }
+  }
 }
 
 TEST_CASE("json text: long strings come out whole, beside short ones and as names") {

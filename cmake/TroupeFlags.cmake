@@ -12,7 +12,7 @@ target_include_directories(troupe_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_include_directories(troupe_flags SYSTEM INTERFACE ${CMAKE_SOURCE_DIR}/third_party)
 
 if(TROUPE_SANITIZE)
-  add_compile_options(-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TROUPE_SANITIZE})
   if(TROUPE_SANITIZE MATCHES "undefined")
     # CAF 0.17 binds null references in init_fun_factory.hpp.

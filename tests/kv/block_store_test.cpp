@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -232,7 +231,7 @@ TEST_CASE("a store of no room refuses, and the index of a large one is small") {
   }
 }
 
-TEST_CASE("a store that holds a million blocks answers millions of lookups a second") {
+TEST_CASE("a store finds each of a million blocks") {
   constexpr uint32_t count = 1 << 20;
   EventLog events;
   // The bytes are never touched, so the memory is never there.
@@ -243,12 +242,7 @@ TEST_CASE("a store that holds a million blocks answers millions of lookups a sec
     names[i].bytes[15] = 1;
     store.arrived(store.offer({names[i], root, 0, 5}).page);
   }
-  const auto start = std::chrono::steady_clock::now();
   uint32_t found = 0;
   for (uint32_t i = 0; i < count; ++i) found += store.contains(names[(i * 7919u) % count]) ? 1 : 0;
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   CHECK(found == count);
-  MESSAGE("lookups a second, in millions: " << count / took.count() / 1e6
-                                            << ", index bytes a block: "
-                                            << static_cast<double>(store.index_bytes()) / count);
 }

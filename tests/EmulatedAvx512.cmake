@@ -1,6 +1,7 @@
-# The tests of cpu/ once more, with the AVX-512 kernels emulated by SIMDe where it is installed.
+# The tests of cpu/ once more, with the AVX-512 kernels emulated by SIMDe where it is installed. Not
+# with ThreadSanitizer: it takes very long over the emulation, which has no threads of its own.
 find_path(SIMDE_INCLUDE_DIR simde/x86/avx512.h)
-if(SIMDE_INCLUDE_DIR)
+if(SIMDE_INCLUDE_DIR AND NOT TROUPE_SANITIZE STREQUAL "thread")
   file(GLOB kernel_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
   set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avx512_avx2.cpp)
   # Vectors of 64 bytes travel as structs on both sides of each call here: the ABI note is moot.

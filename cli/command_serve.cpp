@@ -81,7 +81,7 @@ Status serve_http(std::optional<gateway::GatewayOptions> wanted, const actors::N
 Status serve(const ServeFlags& flags, const sigset_t& signals) {
   TROUPE_ASSIGN(const auto wanted, gateway_options(flags.gateway));
   TROUPE_ASSIGN(const launch::RunDirectory directory, launch::RunDirectory::make(flags.name));
-  TROUPE_ASSIGN(const launch::Descriptor lock, directory.lock());
+  TROUPE_ASSIGN(const Descriptor lock, directory.lock());
   TROUPE_TRY(directory.prepare());
   TROUPE_TRY(launch::make_certificates(directory.certificates(), flags.name, {"all", "client"}));
   const auto files = launch::certificate_files(directory.certificates(), "all");

@@ -49,7 +49,8 @@ Result<std::unique_ptr<DiskFolder>> DiskFolder::open(const std::string& path, Us
   if (use == Use::own && ::mkdir(path.c_str(), private_folder_mode) != 0 && errno != EEXIST) {
     return disk_error("cannot make the folder " + path);
   }
-  folder->folder_ = OpenFile(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  folder->folder_ =
+      Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder->folder_) {
     const bool is_other = errno == ENOTDIR || errno == ELOOP;
     Error why = disk_error("cannot open the folder " + path);
@@ -63,7 +64,7 @@ Result<std::unique_ptr<DiskFolder>> DiskFolder::open(const std::string& path, Us
 
 Status DiskFolder::take_lock() {
   constexpr mode_t private_mode = 0600;
-  lock_ = OpenFile(
+  lock_ = Descriptor(
       ::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, private_mode));
   if (!lock_) return disk_error("cannot open the lock of " + path_);
   const int wanted = use_ == Use::own ? LOCK_EX : LOCK_SH;

@@ -49,8 +49,8 @@ class DiskFolder {
 
   std::string path_;
   Use use_ = Use::look;
-  OpenFile folder_;
-  OpenFile lock_;
+  Descriptor folder_;
+  Descriptor lock_;
 };
 
 }  // namespace troupe::kv

@@ -35,10 +35,6 @@ std::span<iovec> advance(std::span<iovec> pieces, size_t bytes) {
 
 }  // namespace
 
-OpenFile::~OpenFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 AlignedBytes aligned_bytes(size_t bytes) {
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(disk_page_bytes, whole_pages(bytes)));
   if (memory == nullptr) throw std::bad_alloc();
@@ -58,13 +54,13 @@ Error disk_error(const std::string& what) {
   return error(code, concat(what, ": ", std::strerror(number)));
 }
 
-Result<OpenFile> open_paged(int folder, const std::string& name, int flags) {
+Result<Descriptor> open_paged(int folder, const std::string& name, int flags) {
   constexpr mode_t private_mode = 0600;
   flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  OpenFile file(::openat(folder, name.c_str(), flags | O_DIRECT, private_mode));
+  Descriptor file(::openat(folder, name.c_str(), flags | O_DIRECT, private_mode));
   if (!file && errno == EINVAL) {
     // The attempt may have made the file.
-    file = OpenFile(::openat(folder, name.c_str(), flags & ~O_EXCL, private_mode));
+    file = Descriptor(::openat(folder, name.c_str(), flags & ~O_EXCL, private_mode));
   }
   if (!file) return disk_error("cannot open " + name);
   return file;

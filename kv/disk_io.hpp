@@ -11,28 +11,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 
 namespace troupe::kv {
-
-/// A file or folder that is closed with its owner.
-class OpenFile {
- public:
-  explicit OpenFile(int fd = -1) : fd_(fd) {}
-  ~OpenFile();
-  OpenFile(OpenFile&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  OpenFile& operator=(OpenFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 struct FreeDeleter {
   void operator()(std::byte* bytes) const { std::free(bytes); }
@@ -49,7 +32,7 @@ bool is_aligned(const std::byte* data, size_t bytes);
 Error disk_error(const std::string& what);
 
 /// Opens a file of the folder for whole pages.
-Result<OpenFile> open_paged(int folder, const std::string& name, int flags);
+Result<Descriptor> open_paged(int folder, const std::string& name, int flags);
 
 /// Everything, at the offset, or an error. A read that meets the file's end is corrupt.
 Status write_pages(int fd, std::span<iovec> pieces, uint64_t offset, const std::string& name);

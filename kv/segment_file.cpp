@@ -48,7 +48,7 @@ std::optional<uint32_t> segment_number(std::string_view name) {
 
 Result<std::shared_ptr<SegmentFile>> SegmentFile::create(int folder, const SegmentHead& head) {
   const std::string name = segment_name(head.number);
-  TROUPE_ASSIGN(OpenFile file, open_paged(folder, name, O_RDWR | O_CREAT | O_EXCL));
+  TROUPE_ASSIGN(Descriptor file, open_paged(folder, name, O_RDWR | O_CREAT | O_EXCL));
   DiskPage page;
   encode(head, page);
   iovec whole = piece(page.bytes.data(), page.bytes.size());
@@ -63,7 +63,7 @@ Result<std::shared_ptr<SegmentFile>> SegmentFile::create(int folder, const Segme
 Result<std::shared_ptr<SegmentFile>> SegmentFile::open(int folder, uint32_t number,
                                                        bool is_writable) {
   const std::string name = segment_name(number);
-  TROUPE_ASSIGN(OpenFile file, open_paged(folder, name, is_writable ? O_RDWR : O_RDONLY));
+  TROUPE_ASSIGN(Descriptor file, open_paged(folder, name, is_writable ? O_RDWR : O_RDONLY));
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return disk_error("cannot read " + name);
   if (!S_ISREG(info.st_mode)) return error(Code::corrupt, name + " is not a regular file");

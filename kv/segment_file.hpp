@@ -43,11 +43,11 @@ class SegmentFile {
   [[nodiscard]] Result<uint64_t> file_bytes() const;
 
  private:
-  SegmentFile(OpenFile file, SegmentHead head)
+  SegmentFile(Descriptor file, SegmentHead head)
       : file_(std::move(file)), head_(head), name_(segment_name(head.number)) {}
   std::vector<TableRow> scan(uint64_t bytes);
 
-  OpenFile file_;
+  Descriptor file_;
   SegmentHead head_;
   std::string name_;
 };

@@ -38,11 +38,6 @@ Result<std::string> read_some(int fd, size_t bytes_max, const std::string& path)
 
 }  // namespace
 
-void Descriptor::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 Error system_error(const std::string& what) {
   const int number = errno;
   const Code code = number == ENOENT ? Code::not_found : Code::unavailable;

@@ -4,31 +4,11 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 
 namespace troupe::launch {
-
-/// A file descriptor that is closed with its owner.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-
-  void reset();
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 /// "cannot open FILE: No such file or directory", from errno.
 Error system_error(const std::string& what);

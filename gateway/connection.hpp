@@ -57,6 +57,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   void start() {
     ErrorCode ignored;
     socket().set_option(tcp::no_delay(true), ignored);
+    socket().non_blocking(true, ignored);
     if constexpr (is_tls) {
       deadline_us_ = now_us() + TimeUs{1'000'000} * limits::handshake_s;
       stream_.async_handshake(asio::ssl::stream_base::server,
@@ -246,6 +247,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
     is_streaming_ = is_ended_ = false;
     stage_ = Stage::answering;
     deadline_us_ = INT64_MAX;
+    written_us_ = 0;
     state_.exchanges += 1;
   }
 
@@ -258,28 +260,63 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
                         });
   }
 
+  /// Something is left to write; it is in sending_, behind sending_at_.
+  bool has_more() {
+    if (sending_at_ < sending_.size()) return true;
+    sending_.clear();
+    sending_at_ = 0;
+    std::swap(sending_, unsent_);
+    return !sending_.empty();
+  }
+
   void flush() override {
     if (is_sending_ || is_closed_) return;
-    if (sending_at_ == sending_.size()) {
-      sending_.clear();
-      sending_at_ = 0;
-      if (unsent_.empty()) {
-        if (is_ended_) finish();
-        if (!is_closed_ && is_in_flight_) deadline_us_ = INT64_MAX;
+    while (has_more()) {
+      const auto bytes = asio::buffer(sending_.data() + sending_at_, sending_.size() - sending_at_);
+      if constexpr (is_tls) {
+        is_sending_ = true;
+        give_time_to_take();
+        stream_.async_write_some(
+            bytes, [self = this->shared_from_this()](ErrorCode failure, size_t taken) {
+              self->is_sending_ = false;
+              if (self->is_closed_) return;
+              self->took(taken);
+              failure ? self->close() : self->flush();
+            });
+        return;
+      } else {
+        ErrorCode failure;
+        took(stream_.write_some(bytes, failure));
+        if (!failure) continue;
+        failure == asio::error::would_block ? wait_until_taken() : close();
         return;
       }
-      std::swap(sending_, unsent_);
     }
-    is_sending_ = true;
+    if (is_ended_) finish();
+  }
+
+  void took(size_t bytes) {
+    if (bytes == 0) return;
+    sending_at_ += bytes;
+    state_.sends += 1;
+    written_us_ = now_us();
+    deadline_us_ = INT64_MAX;
+  }
+
+  void give_time_to_take() {
+    if (deadline_us_ != INT64_MAX) return;
     deadline_us_ = now_us() + TimeUs{1'000'000} * state_.options.write_silence_s;
-    stream_.async_write_some(
-        asio::buffer(sending_.data() + sending_at_, sending_.size() - sending_at_),
-        [self = this->shared_from_this()](ErrorCode failure, size_t bytes) {
-          self->is_sending_ = false;
-          if (self->is_closed_) return;
-          self->sending_at_ += bytes;
-          failure ? self->close() : self->flush();
-        });
+  }
+
+  void wait_until_taken() {
+    is_sending_ = true;
+    give_time_to_take();
+    socket().async_wait(tcp::socket::wait_write,
+                        [self = this->shared_from_this()](ErrorCode failure) {
+                          self->is_sending_ = false;
+                          if (self->is_closed_) return;
+                          failure ? self->close() : self->flush();
+                        });
   }
 
   /// The reply is out.

@@ -65,6 +65,8 @@ Cast Gateway::Impl::cast() {
                 "Connections closed at once, beyond a limit.", counts.turned_away) +
            line("troupe_gateway_cut_off_connections_total", "counter",
                 "Connections closed for being too slow.", counts.cut_off) +
+           line("troupe_gateway_sends_total", "counter",
+                "Writes to sockets; events of a fast stream share them.", counts.sends) +
            (metrics ? metrics->page() : std::string());
   };
   cast.later = [this](int ms, std::function<void()> run) { server->later(ms, std::move(run)); };

@@ -34,7 +34,7 @@ void Job::start(std::vector<actors::GenerateRequest> requests) {
   if (stream_) keep_alive();
 }
 
-void Job::say(std::string bytes) {
+void Job::say(std::string bytes, TimeUs now) {
   if (bytes.empty()) return;
   if (!std::exchange(has_head_, true)) {
     HttpReply head;
@@ -44,7 +44,7 @@ void Job::say(std::string bytes) {
     head.headers.emplace_back("x-accel-buffering", "no");
     call_->exchange->begin(std::move(head));
   }
-  said_us_ = now_us();
+  said_us_ = now;
   call_->exchange->write(std::move(bytes));
 }
 
@@ -62,7 +62,7 @@ void Job::on_delta(size_t prompt, const actors::ClientDelta& delta) {
     }
     last_token_us_ = now;
   }
-  if (stream_) say(shape_->on_delta(prompt, delta));
+  if (stream_) say(shape_->on_delta(prompt, delta), now);
 }
 
 void Job::on_end(size_t prompt, Result<actors::GenerateResult> result) {
@@ -92,7 +92,7 @@ void Job::fail(const ApiError& error) {
 void Job::finish() {
   const Usage usage = usage_of(results_);
   if (stream_) {
-    say(shape_->on_end(results_));
+    say(shape_->on_end(results_), now_us());
     call_->exchange->end();
   } else {
     HttpReply reply;
@@ -132,8 +132,9 @@ void Job::keep_alive() {
     {
       const std::lock_guard lock(self->mutex_);
       if (self->is_over_) return;
-      if (now_us() - self->said_us_ >= TimeUs{1'000'000} * limits::keep_alive_s) {
-        self->say(self->shape_->keep_alive());
+      const TimeUs now = now_us();
+      if (now - self->said_us_ >= TimeUs{1'000'000} * limits::keep_alive_s) {
+        self->say(self->shape_->keep_alive(), now);
       }
     }
     self->keep_alive();

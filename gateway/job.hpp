@@ -24,7 +24,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void on_gone();
   void keep_alive();
   /// The rest holds the lock.
-  void say(std::string bytes);
+  void say(std::string bytes, TimeUs now);
   void fail(const ApiError& error);
   void finish();
   void close(const Usage& usage, int status);

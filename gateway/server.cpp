@@ -16,57 +16,6 @@
 namespace troupe::gateway {
 namespace {
 
-/// An exchange as its handler holds it: it may outlive connection and server.
-class ConnectionExchange : public Exchange {
- public:
-  ConnectionExchange(std::shared_ptr<ServerState> state, std::weak_ptr<ConnectionBase> connection,
-                     uint64_t number)
-      : state_(std::move(state)), connection_(std::move(connection)), number_(number) {}
-
-  void reply(HttpReply reply) override {
-    post([reply = std::move(reply)](ConnectionBase& connection, uint64_t number) mutable {
-      connection.send_reply(number, std::move(reply));
-    });
-  }
-  void begin(HttpReply head) override {
-    post([head = std::move(head)](ConnectionBase& connection, uint64_t number) mutable {
-      connection.begin_stream(number, std::move(head));
-    });
-  }
-  void write(std::string piece) override {
-    post([piece = std::move(piece)](ConnectionBase& connection, uint64_t number) mutable {
-      connection.write_piece(number, std::move(piece));
-    });
-  }
-  void end() override {
-    post([](ConnectionBase& connection, uint64_t number) { connection.end_stream(number); });
-  }
-  void on_gone(std::function<void()> gone) override {
-    const auto connection = connection_.lock();
-    if (!connection) {
-      gone();
-      return;
-    }
-    post([gone = std::move(gone)](ConnectionBase& alive, uint64_t number) mutable {
-      alive.set_gone(number, std::move(gone));
-    });
-  }
-
- private:
-  template <class Run>
-  void post(Run run) {
-    auto alive = connection_.lock();
-    if (!alive) return;
-    // The connection goes along, so that it never ends on a thread other than the server's.
-    asio::post(state_->io, [alive = std::move(alive), number = number_,
-                            run = std::move(run)]() mutable { run(*alive, number); });
-  }
-
-  std::shared_ptr<ServerState> state_;
-  std::weak_ptr<ConnectionBase> connection_;
-  uint64_t number_;
-};
-
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
 }
@@ -82,84 +31,6 @@ void raise_descriptor_limit() {
 }
 
 }  // namespace
-
-void ServerState::remember(ConnectionBase& connection) {
-  connections.insert(&connection);
-  per_address[connection.address()] += 1;
-  num_connections += 1;
-}
-
-void ServerState::forget(ConnectionBase& connection) {
-  if (connections.erase(&connection) == 0) return;
-  num_connections -= 1;
-  const auto found = per_address.find(connection.address());
-  if (found != per_address.end() && --found->second == 0) per_address.erase(found);
-}
-
-ConnectionBase::ConnectionBase(ServerState& state, std::string address)
-    : state_(state), address_(std::move(address)) {
-  state_.remember(*this);
-}
-
-std::shared_ptr<Exchange> ConnectionBase::exchange(std::weak_ptr<ConnectionBase> self) {
-  return std::make_shared<ConnectionExchange>(state_.shared_from_this(), std::move(self), number_);
-}
-
-bool ConnectionBase::is_current(uint64_t number) const {
-  return !is_closed_ && is_in_flight_ && !is_ended_ && number == number_;
-}
-
-void ConnectionBase::leave() {
-  if (std::exchange(is_in_flight_, false)) state_.exchanges -= 1;
-  if (const auto gone = std::exchange(gone_, nullptr)) gone();
-}
-
-void ConnectionBase::push(std::string_view bytes) {
-  if (unsent_.size() + bytes.size() > limits::unsent_bytes_max && is_streaming_) {
-    state_.cut_off += 1;
-    close();
-    return;
-  }
-  unsent_ += bytes;
-}
-
-void ConnectionBase::send_reply(uint64_t number, HttpReply reply) {
-  if (!is_current(number) || is_streaming_) return;
-  if (state_.is_closing) keep_alive_ = false;
-  push(head_bytes(reply, Framing::length, reply.body.size(), keep_alive_));
-  if (!is_head_) push(reply.body);
-  is_ended_ = true;
-  flush();
-}
-
-void ConnectionBase::begin_stream(uint64_t number, HttpReply head) {
-  if (!is_current(number) || is_streaming_) return;
-  if (state_.is_closing || is_http_1_0_) keep_alive_ = false;
-  push(head_bytes(head, is_http_1_0_ ? Framing::until_close : Framing::chunks, 0, keep_alive_));
-  is_streaming_ = true;
-  flush();
-}
-
-void ConnectionBase::write_piece(uint64_t number, std::string piece) {
-  if (!is_current(number) || !is_streaming_ || piece.empty() || is_head_) return;
-  push(is_http_1_0_ ? piece : chunk_bytes(piece));
-  flush();
-}
-
-void ConnectionBase::end_stream(uint64_t number) {
-  if (!is_current(number) || !is_streaming_) return;
-  if (!is_http_1_0_ && !is_head_) push(last_chunk);
-  is_ended_ = true;
-  flush();
-}
-
-void ConnectionBase::set_gone(uint64_t number, std::function<void()> gone) {
-  if (is_current(number)) {
-    gone_ = std::move(gone);
-  } else if (is_closed_) {
-    gone();
-  }
-}
 
 struct HttpServer::Impl {
   std::shared_ptr<ServerState> shared = std::make_shared<ServerState>();
@@ -317,10 +188,12 @@ HttpServer::~HttpServer() {
     for (ConnectionBase* connection : all) {
       if (impl->state.connections.contains(connection)) connection->close();
     }
+    impl->state.waiting.clear();
     impl->acceptor.close();
     impl->state.io.stop();
   });
   impl_->thread.join();
+  impl_->state.outbox.close();
 }
 
 uint16_t HttpServer::port() const {
@@ -329,7 +202,8 @@ uint16_t HttpServer::port() const {
 
 ServerCounts HttpServer::counts() const {
   const ServerState& state = impl_->state;
-  return {state.num_connections, state.accepted, state.turned_away, state.cut_off, state.exchanges};
+  return {state.num_connections, state.accepted,  state.turned_away,
+          state.cut_off,         state.exchanges, state.sends};
 }
 
 void HttpServer::end_keep_alive() {

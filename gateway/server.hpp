@@ -35,6 +35,7 @@ struct ServerCounts {
   uint64_t turned_away = 0;  ///< beyond a limit
   uint64_t cut_off = 0;      ///< too slow, or too much unsent
   uint64_t exchanges = 0;    ///< requests under way
+  uint64_t sends = 0;        ///< to sockets
 };
 
 /// What a server asks of whoever answers.

@@ -6,15 +6,19 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/concat.hpp"
+#include "gateway/limits.hpp"
+#include "gateway/outbox.hpp"
 #include "gateway/server.hpp"
 
 namespace troupe::gateway {
@@ -34,14 +38,23 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   std::optional<asio::ssl::context> tls;
   std::unordered_set<ConnectionBase*> connections;
   std::unordered_map<std::string, size_t> per_address;
-  std::atomic<uint64_t> num_connections{0}, accepted{0}, turned_away{0}, cut_off{0}, exchanges{0};
+  std::atomic<uint64_t> num_connections{0}, accepted{0}, turned_away{0}, cut_off{0}, exchanges{0},
+      sends{0};
   uint64_t bodies_bytes = 0;
   bool is_closing = false;
-  /// Last, so that it goes first: what waits in it refers to the rest.
+  bool turn_comes = false;
+  Outbox outbox;
+  std::vector<Order> orders;  ///< being done; kept for its memory
+  /// After everything above: what waits in it refers to the rest and goes first.
   asio::io_context io{1};
+  asio::steady_timer turn_timer{io};
+  /// Connections whose events wait for the next turn.
+  std::vector<std::shared_ptr<ConnectionBase>> waiting;
 
   void remember(ConnectionBase& connection);
   void forget(ConnectionBase& connection);
+  /// Does what others have said. `is_turn`: what waited goes out, too.
+  void deliver(bool is_turn);
 };
 
 /// The part of a connection that replies go through.
@@ -54,17 +67,28 @@ class ConnectionBase {
   /// Looks whether its time is over or its peer is gone.
   virtual void look(TimeUs now) = 0;
 
-  void send_reply(uint64_t number, HttpReply reply);
-  void begin_stream(uint64_t number, HttpReply head);
-  void write_piece(uint64_t number, std::string piece);
-  void end_stream(uint64_t number);
-  void set_gone(uint64_t number, std::function<void()> gone);
+  void obey(Order& order);
+  /// Writes what is unsent, as far as the peer takes it.
+  virtual void flush() = 0;
+  /// Something went out less than limits::gather_us ago. From any thread.
+  [[nodiscard]] bool has_just_written(TimeUs now) const {
+    return now - written_us_.load(std::memory_order_relaxed) < limits::gather_us;
+  }
+  /// A stream so fast that its events can share a write.
+  [[nodiscard]] bool may_wait(TimeUs now) const;
+  /// False: it waits already.
+  bool begin_waiting() { return !std::exchange(is_waiting_, true); }
+  void end_waiting();
   [[nodiscard]] const std::string& address() const { return address_; }
 
  protected:
   enum class Stage : uint8_t { idle, head, body, answering, lingering };
 
-  virtual void flush() = 0;
+  void send_reply(uint64_t number, HttpReply reply);
+  void begin_stream(uint64_t number, HttpReply head);
+  void write_piece(uint64_t number, const std::string& piece);
+  void end_stream(uint64_t number);
+  void set_gone(uint64_t number, std::function<void()> gone);
   /// The exchange under way, as its handler sees it.
   std::shared_ptr<Exchange> exchange(std::weak_ptr<ConnectionBase> self);
   /// Tells who waits that the peer is gone.
@@ -84,6 +108,8 @@ class ConnectionBase {
   bool is_head_ = false;
   bool is_http_1_0_ = false;
   bool keep_alive_ = false;
+  bool is_waiting_ = false;
+  std::atomic<TimeUs> written_us_ = 0;
   std::string unsent_;
   std::function<void()> gone_;
 };

@@ -40,7 +40,8 @@ class MessagesShape : public Shape {
                     {"index", 0},
                     {"content_block", {{"type", "text"}, {"text", ""}}}});
     }
-    return out + text_event_.with(delta.text);
+    text_event_.append(out, delta.text);
+    return out;
   }
 
   std::string on_end(const std::vector<actors::GenerateResult>& results) override {

@@ -81,7 +81,7 @@ class OpenAiShape : public Shape {
     const bool is_last = !delta.finish_reason.empty();
     progress.text_bytes += delta.text.size();
     if (!delta.text.empty() || (is_last && progress.has_logprobs)) {
-      out += text_chunk(index, delta.text, progress);
+      add_text(out, index, delta.text, progress);
     }
     if (is_last) {
       Json choice = choice_json(index, "", nullptr);
@@ -160,18 +160,19 @@ class OpenAiShape : public Shape {
     return echoes_.empty() ? std::string() : chunk(choice_json(index, echoes_[prompt], nullptr));
   }
 
-  std::string text_chunk(size_t index, const std::string& text, Progress& progress) const {
+  void add_text(std::string& out, size_t index, const std::string& text, Progress& progress) const {
     if (!std::exchange(progress.has_logprobs, false)) {
       if (!progress.plain) {
         progress.plain.emplace("", chunk_json(choice_json(index, TextEvent::place, nullptr)));
       }
-      return progress.plain->with(text);
+      progress.plain->append(out, text);
+      return;
     }
     Json logprobs = is_chat_
                         ? Json{{"content", std::exchange(progress.chat_logprobs, Json::array())},
                                {"refusal", nullptr}}
                         : progress.logprobs.take();
-    return chunk(choice_json(index, text, std::move(logprobs)));
+    out += chunk(choice_json(index, text, std::move(logprobs)));
   }
 
   void add_logprob(Progress& progress, const actors::ClientDelta& delta, size_t i) const {

@@ -13,13 +13,11 @@ TextEvent::TextEvent(std::string_view name, const Json& body) {
   before_.resize(at);
 }
 
-std::string TextEvent::with(std::string_view text) const {
-  std::string out;
-  out.reserve(before_.size() + text.size() + after_.size() + 16);
+void TextEvent::append(std::string& out, std::string_view text) const {
+  out.reserve(out.size() + before_.size() + text.size() + after_.size() + 16);
   out += before_;
   text::append_escaped(out, text);
   out += after_;
-  return out;
 }
 
 }  // namespace troupe::gateway

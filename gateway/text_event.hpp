@@ -15,8 +15,8 @@ class TextEvent {
   static constexpr const char* place = "\x01";
 
   TextEvent(std::string_view name, const Json& body);
-  /// The event, as event() would write it; broken UTF-8 is replaced.
-  [[nodiscard]] std::string with(std::string_view text) const;
+  /// Appends the event, as event() would write it; broken UTF-8 is replaced.
+  void append(std::string& out, std::string_view text) const;
 
  private:
   std::string before_, after_;

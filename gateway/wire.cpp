@@ -37,16 +37,12 @@ std::string head_bytes(const HttpReply& reply, Framing framing, size_t body_byte
   return head;
 }
 
-std::string chunk_bytes(std::string_view piece) {
-  std::array<char, 20> size{};
-  const auto [end, failure] =
-      std::to_chars(size.data(), size.data() + size.size(), piece.size(), 16);
-  std::string chunk(size.data(), end);
-  chunk.reserve(chunk.size() + piece.size() + 4);
-  chunk += "\r\n";
-  chunk += piece;
-  chunk += "\r\n";
-  return chunk;
+std::string chunk_head(size_t bytes) {
+  std::array<char, 20> head{};
+  const auto [end, failure] = std::to_chars(head.data(), head.data() + head.size(), bytes, 16);
+  *end = '\r';
+  *(end + 1) = '\n';
+  return {head.data(), end + 2};
 }
 
 }  // namespace troupe::gateway

@@ -12,7 +12,8 @@ namespace troupe::gateway {
 enum class Framing : uint8_t { length, chunks, until_close };
 
 std::string head_bytes(const HttpReply& reply, Framing framing, size_t body_bytes, bool keep_alive);
-std::string chunk_bytes(std::string_view piece);
+/// What stands before a chunk of so many bytes; behind it stands "\r\n".
+std::string chunk_head(size_t bytes);
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 
 /// "Sun, 06 Nov 1994 08:49:37 GMT".

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "bench/cpu_time.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -161,6 +163,25 @@ PacedGateway::~PacedGateway() {
 
 uint16_t PacedGateway::port() const {
   return impl_->server->port();
+}
+
+uint64_t PacedGateway::sends() const {
+  return impl_->server->counts().sends;
+}
+
+double PacedGateway::source_us(size_t streams, uint32_t tokens) {
+  actors::GenerateRequest request;
+  request.sampling.max_tokens = tokens;
+  std::vector<std::promise<void>> ends(streams);
+  const double before = process_cpu_s();
+  for (std::promise<void>& end : ends) {
+    actors::GenerateHandlers nobody;
+    nobody.on_delta = [](const actors::ClientDelta&) {};
+    nobody.on_end = [&end](const Result<actors::GenerateResult>&) { end.set_value(); };
+    impl_->speaker.start(request, std::move(nobody));
+  }
+  for (std::promise<void>& end : ends) end.get_future().wait();
+  return (process_cpu_s() - before) * 1e6 / (static_cast<double>(streams) * tokens);
 }
 
 }  // namespace troupe::bench

@@ -1,4 +1,7 @@
 // The HTTP server on loopback: bounds, odd clients, peers that go away.
+#include <algorithm>
+#include <thread>
+
 #include "tests/gateway/echo_server.hpp"
 
 namespace troupe::testing {
@@ -173,6 +176,67 @@ TEST_CASE("http: what a slow reader leaves is bounded") {
   for (int i = 0; i < 1000 && at.gone == 0; ++i) exchange->write(std::string(64 * 1024, 'x'));
   CHECK(eventually([&] { return at.gone == 1; }, 2'000));
   CHECK(at.server->counts().cut_off == 1);
+}
+
+TEST_CASE("http: events that come fast share a write, those that come slowly never wait") {
+  EchoServer at;
+  RawClient reader = at.client();
+  reader.send("GET /hold HTTP/1.1\r\n" + host + "\r\n");
+  const auto exchange = at.last_held();
+  exchange->begin({200, "text/event-stream", {}, {}});
+  size_t read = 0;
+  const auto say = [&](const std::string& event) {
+    const TimeUs before = now_us();
+    exchange->write(event);
+    REQUIRE(reader.read_past(event, read));
+    return now_us() - before;
+  };
+  const auto sleep = [](TimeUs us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); };
+  SUBCASE("slow ones") {
+    std::vector<TimeUs> waits;
+    for (int i = 0; i < 15; ++i) {
+      waits.push_back(say("event " + std::to_string(i) + ";"));
+      sleep(gateway::limits::gather_us + 4'000);
+    }
+    std::ranges::sort(waits);
+    CHECK(waits[waits.size() / 2] < gateway::limits::gather_us / 2);
+  }
+  SUBCASE("one after another: each comes, soon") {
+    for (int i = 0; i < 20; ++i) CHECK(say("event " + std::to_string(i) + ";") < 1'000'000);
+  }
+  SUBCASE("fast ones") {
+    const uint64_t before = at.server->counts().sends;
+    for (int i = 0; i < 200; ++i) {
+      exchange->write("event " + std::to_string(i) + ";");
+      sleep(500);
+    }
+    for (int i = 0; i < 200; ++i)
+      REQUIRE(reader.read_past("event " + std::to_string(i) + ";", read));
+    CHECK(at.server->counts().sends - before < 60);
+  }
+  SUBCASE("the last ones do not wait for the end's turn") {
+    for (int i = 0; i < 5; ++i) exchange->write("event;");
+    exchange->end();
+    REQUIRE(reader.read_past("0\r\n\r\n", read));
+    reader.send("GET /next HTTP/1.1\r\n" + host + "\r\n");
+    REQUIRE(reader.read_past("GET /next", read));
+  }
+  SUBCASE("a long one does not wait") {
+    const uint64_t before = at.server->counts().sends;
+    say("first;");
+    const std::string piece(gateway::limits::gather_bytes, 'x');
+    exchange->write(piece);
+    CHECK(reader.read_past(piece, read, 1'000));
+    CHECK(eventually([&] { return at.server->counts().sends >= before + 2; }, 1'000));
+  }
+  SUBCASE("a reader that goes while its events wait") {
+    exchange->write("first;");
+    REQUIRE(reader.read_past("first;", read));
+    exchange->write("second;");
+    reader.reset();
+    exchange->write("third;");
+    CHECK(eventually([&] { return at.gone == 1; }, 1'000));
+  }
 }
 
 TEST_CASE("http: connections beyond the limit are closed, those that are there go on") {

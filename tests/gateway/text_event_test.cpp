@@ -43,7 +43,9 @@ TEST_CASE("text events: any text, broken or not, is written as the whole event w
       std::string text;
       for (auto n = dice() % 6; n > 0; --n) text += pieces[dice() % pieces.size()];
       const std::string wanted = gateway::event("some_name", gateway::text_of(body(model, text)));
-      REQUIRE(event.with(text) == wanted);
+      std::string out = "before";
+      event.append(out, text);
+      REQUIRE(out == "before" + wanted);
     }
   }
 }

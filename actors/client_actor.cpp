@@ -1,6 +1,7 @@
 #include "actors/client_actor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/limits.hpp"
 #include "base/concat.hpp"
@@ -49,6 +50,7 @@ void ClientCore::refresh_members() {
               [this](const Result<v1::Members>& members) {
                 refreshing_ = false;
                 if (members) take_members(*members);
+                for (const auto& go_on : std::exchange(awaiting_members_, {})) go_on();
               });
 }
 
@@ -57,8 +59,21 @@ void ClientCore::with_role(const std::string& role, Resolved done) {
     resolve(self_, setup_.caller, *node, role, std::move(done));
     return;
   }
+  const Error why = error(Code::unavailable, concat("no node with the role ", role, " is there"));
+  if (members_.nodes_size() > 0) {
+    done(why);
+  } else {
+    // Whoever has just come hears in a moment who is there: trying again later takes longer.
+    awaiting_members_.push_back([this, role, why, done] {
+      const v1::NodeInfo* node = node_with(role);
+      if (node == nullptr) {
+        done(why);
+      } else {
+        resolve(self_, setup_.caller, *node, role, done);
+      }
+    });
+  }
   refresh_members();
-  done(error(Code::unavailable, concat("no node with the role ", role, " is there")));
 }
 
 v1::PartAck ClientCore::on_part(const v1::Part& part, const caf::strong_actor_ptr& sender) {

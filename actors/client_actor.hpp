@@ -90,6 +90,7 @@ class ClientCore {
   void refresh_members();
   void take_members(const v1::Members& members);
   const v1::NodeInfo* node_with(const std::string& role) const;
+  /// Finds the actor of a role; before the first answer of the directory it waits for that.
   void with_role(const std::string& role, Resolved done);
   void send_drain(const v1::NodeInfo& node, std::function<void(Result<uint32_t>)> done);
 
@@ -132,6 +133,7 @@ class ClientCore {
   ClientSetup setup_;
   v1::Members members_;
   bool refreshing_ = false;
+  std::vector<std::function<void()>> awaiting_members_;  ///< until the directory's first answer
   TimeUs directory_heard_us_ = now_us();
   PeerParts parts_;
   Requests requests_;

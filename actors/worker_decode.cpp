@@ -108,9 +108,8 @@ bool WorkerLogic::begin_handover(const v1::StartRequest& start, Choice& first, T
   bool reads = false;
   if (!start.prefill().name().empty()) {
     const uint32_t per_block = parts_.pool.layout().tokens_per_block;
-    if (start.prefill_tokens() <= per_block) return false;
     reads = begin_reading(start.session(), *first.sequence, start.prefill(),
-                          (start.prefill_tokens() - 1) / per_block, false, now);
+                          start.prefill_tokens() / per_block, false, now);
   } else if (!start.fetch().name().empty()) {
     reads = begin_reading(start.session(), *first.sequence, start.fetch(), start.fetch_blocks(),
                           true, now);

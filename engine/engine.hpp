@@ -96,7 +96,8 @@ class Engine {
   void finish(SequenceId id);
 
   // --- blocks that come from elsewhere -------------------------------------------------------
-  /// Names of the full blocks that the sequence can take over: floor((n - 1) / 64) of them.
+  /// Names of the full blocks that the sequence can take over: floor(n / 64) of them. Of a last one
+  /// that ends with the newest token all but that token is taken over.
   const std::vector<kv::BlockName>& block_names(SequenceId id) const;
   /// Leading blocks that are here already (matched at add(), or later while it waited).
   uint32_t num_cached_blocks(SequenceId id) const;

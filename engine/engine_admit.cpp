@@ -30,7 +30,7 @@ Status Engine::Impl::check(const SequenceSpec& spec) const {
   }
   TROUPE_TRY(validate(spec.sampling, can.vocab_size));
 
-  const uint32_t pages = spec.prefill_only ? static_cast<uint32_t>((size - 1) / block_tokens)
+  const uint32_t pages = spec.prefill_only ? static_cast<uint32_t>(size / block_tokens)
                                            : pages_for(static_cast<uint32_t>(size));
   if (pages > pool.num_pages()) {
     return error(Code::exhausted,

@@ -1,6 +1,8 @@
 // Pages and blocks: finding them in the index, reserving them under pressure, indexing full ones.
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <utility>
 
 #include "engine/engine_impl.hpp"
 
@@ -63,8 +65,8 @@ void Engine::Impl::preempt(Sequence& s) {
 
 void Engine::Impl::match_blocks(Sequence& s) {
   const uint32_t first = s.num_indexed;
-  const std::span<const kv::BlockName> names(s.names);
-  if (first < s.num_names() && index.find(names[first]).has_value()) {
+  const std::span<const kv::BlockName> names = matchable(s);
+  if (first < names.size() && index.find(names[first]).has_value()) {
     const std::vector<kv::IndexedBlock> found = index.match(names.subspan(first));
     for (uint32_t i = 0; i < found.size(); ++i) {
       if (first + i < s.num_pages()) {
@@ -83,6 +85,29 @@ void Engine::Impl::match_blocks(Sequence& s) {
   }
   if (s.prefill_only && s.num_announced < s.num_indexed) untold.insert(s.id);
   if (s.prefill_only && s.remaining(block_tokens) == 0) complete(s, FinishReason::prefilled);
+}
+
+std::span<const kv::BlockName> Engine::Impl::matchable(const Sequence& s) const {
+  const std::span<const kv::BlockName> names(s.names);
+  if (s.prefill_only) return names;
+  if (s.state == SequenceState::waiting && backend.capabilities().host_memory) return names;
+  return names.first(std::min<size_t>(names.size(), (s.num_tokens() - 1) / block_tokens));
+}
+
+void Engine::Impl::copy_last_block(Sequence& s) {
+  const uint32_t last = s.num_indexed - 1;
+  std::swap(s.pages[last], s.pages.back());
+  std::memcpy(pool.page(s.pages[last]), pool.page(s.pages.back()), pool.layout().block_bytes());
+  truncate_pages(s, s.num_indexed);
+  s.num_indexed = last;
+  s.num_computed = s.num_tokens() - 1;
+  counters.cached_tokens -= 1;
+}
+
+void Engine::Impl::give_up_last_block(Sequence& s) {
+  truncate_pages(s, --s.num_indexed);
+  s.num_computed = s.num_indexed * block_tokens;
+  counters.cached_tokens -= block_tokens;
 }
 
 void Engine::Impl::index_blocks(Sequence& s) {

@@ -55,6 +55,13 @@ struct Engine::Impl {
   void truncate_pages(Sequence& s, uint32_t num_pages);
   void drop_blocks(Sequence& s);
   void match_blocks(Sequence& s);
+  /// Names of the blocks that the sequence may take from the index.
+  [[nodiscard]] std::span<const kv::BlockName> matchable(const Sequence& s) const;
+  /// Every token lies in indexed blocks, but what follows is drawn from the logits of the newest:
+  /// that one is computed again, into a copy in the sequence's last page, for others use the block.
+  void copy_last_block(Sequence& s);
+  /// There is no room for a copy: the block is computed.
+  void give_up_last_block(Sequence& s);
   void index_blocks(Sequence& s);
   void announce(Sequence& s, Outcome& out);
   void claim(Sequence& s);

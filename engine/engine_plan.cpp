@@ -109,10 +109,17 @@ std::vector<Engine::Impl::Grant> Engine::Impl::grant_prefill(StepBudget& budget)
 /// Makes a waiting sequence run if all of its tokens find room.
 bool Engine::Impl::admit(Sequence& s) {
   const uint32_t needed = pages_for(s.target_tokens(block_tokens));
+  const uint32_t copies = s.whole() ? 1 : 0;
   const auto num_running = static_cast<uint32_t>(running.size());
   // A page more for each that runs, or the newcomer would be preempted for them at once.
-  if (num_running > 0 && available() < needed - s.num_pages() + num_running) return false;
-  if (!reserve(s, needed, num_running > 0 ? Pressure::evict : Pressure::strip)) return false;
+  if (num_running > 0 && available() < needed + copies - s.num_pages() + num_running) return false;
+  const Pressure pressure = num_running > 0 ? Pressure::evict : Pressure::strip;
+  if (copies > 0 && reserve(s, needed + copies, pressure)) {
+    copy_last_block(s);
+  } else {
+    if (copies > 0) give_up_last_block(s);
+    if (!reserve(s, needed, pressure)) return false;
+  }
   waiting.erase(s.id);
   running.emplace(s.id, &s);
   s.state = SequenceState::running;

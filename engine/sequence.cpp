@@ -23,7 +23,7 @@ const char* name(FinishReason reason) {
 
 void Sequence::extend_names(uint32_t tokens_per_block) {
   const std::span<const int32_t> tokens(history.tokens);
-  const size_t nameable = (tokens.size() - 1) / tokens_per_block;
+  const size_t nameable = tokens.size() / tokens_per_block;
   names.reserve(nameable);
   while (names.size() < nameable) {
     const kv::BlockName& parent = names.empty() ? root : names.back();

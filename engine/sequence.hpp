@@ -45,10 +45,11 @@ struct Sequence {
   bool started = false;  ///< ran or expected blocks: what it found in the index is final
   bool planned = false;  ///< the outstanding plan borrows from it
 
-  /// Names of the blocks that are full once every token but the newest is computed:
-  /// floor((n - 1) / 64) of them, growing with the output.
+  /// Names of the blocks that are full once every token is computed: floor(n / 64) of them, growing
+  /// with the output.
   std::vector<kv::BlockName> names;
-  /// One reference each; page i holds tokens [64 i, 64 i + 64).
+  /// One reference each; page i holds tokens [64 i, 64 i + 64). Pages behind the indexed blocks are
+  /// this sequence's alone: only they are written.
   std::vector<kv::PageId> pages;
   uint32_t num_computed = 0;   ///< leading tokens whose KV is final in `pages`
   uint32_t num_indexed = 0;    ///< leading blocks that are in the index
@@ -75,6 +76,8 @@ struct Sequence {
   [[nodiscard]] uint32_t remaining(uint32_t tokens_per_block) const {
     return target_tokens(tokens_per_block) - num_computed;
   }
+  /// All is there but the logits of the newest token; only while it waits.
+  [[nodiscard]] bool whole() const { return !prefill_only && num_computed == num_tokens(); }
   /// Only the newest token is to be computed.
   [[nodiscard]] bool decoding() const { return !prefill_only && num_computed + 1 == num_tokens(); }
 

@@ -158,7 +158,7 @@ TEST_CASE("a prompt of 200,000 tokens travels in parts and is prefilled elsewher
 
   CHECK(world.start(client, "d", "p") == 1);
   world.run();
-  CHECK(client.resume.stats().blocks_moved() == 3124);
+  CHECK(client.resume.stats().blocks_moved() == 3125);
   CHECK(world.worker("d").engine.stats().prefill_tokens < 128);
   WorldClient& plain = world.add_client(request);
   world.start(plain, "alone");

@@ -58,7 +58,7 @@ class Crowd {
       CHECK((ended || output.finish.has_value()));
       CHECK_MESSAGE(!output.error.has_value(), (output.error ? output.error->message() : ""));
       if (spec.prefill_only) {
-        if (!ended) CHECK(output.blocks.size() == (spec.tokens.size() - 1) / 64);
+        if (!ended) CHECK(output.blocks.size() == spec.tokens.size() / 64);
         continue;
       }
       check_continues(spec, output, options_, !ended);

@@ -51,7 +51,7 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   Connection(ServerState& state, Stream stream, std::string address)
       : ConnectionBase(state, std::move(address)),
         stream_(std::move(stream)),
-        buffer_(limits::header_bytes_max + 64 * 1024) {}
+        buffer_(limits::header_bytes_max + limits::read_bytes_max) {}
   ~Connection() override { state_.forget(*this); }
 
   void start() {
@@ -215,7 +215,11 @@ class Connection : public ConnectionBase, public std::enable_shared_from_this<Co
   }
 
   void more_body() {
-    const uint64_t held = parser_->get().body().size();
+    const size_t body = parser_->get().body().size();
+    // A read takes as much as there is room for: a long body comes in few reads.
+    const size_t room = std::min(body, limits::read_bytes_max);
+    if (buffer_.capacity() < room) buffer_.reserve(room);
+    const uint64_t held = body + buffer_.capacity();
     state_.bodies_bytes += held - body_held_;
     body_held_ = held;
     if (state_.bodies_bytes > limits::bodies_bytes_max) {

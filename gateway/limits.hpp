@@ -17,6 +17,8 @@ inline constexpr size_t connections_per_address_max = 256;
 /// Bytes that all requests together may hold of bodies that are being read; one more is answered
 /// with 503.
 inline constexpr uint64_t bodies_bytes_max = uint64_t{512} << 20;
+/// Bytes of one read of a body.
+inline constexpr size_t read_bytes_max = 64 * 1024;
 /// A connection that has sent nothing for this long is closed.
 inline constexpr int idle_s = 120;
 /// A head that has not come whole by then is given up with 408.

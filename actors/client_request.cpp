@@ -110,7 +110,7 @@ void ClientCore::prepare(ClientRequest& request) {
     }
     later(*found, retry_delay_ms, &ClientCore::prepare);
   };
-  with_role("front", [this, payload, again](auto resolved) mutable {
+  with_role("front", [this, payload = std::move(payload), again](auto resolved) mutable {
     if (!resolved) {
       again(resolved.error());
       return;

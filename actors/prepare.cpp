@@ -1,5 +1,6 @@
 #include "actors/prepare.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 
@@ -138,7 +139,11 @@ Status Preparer::check_prompt(const std::vector<int32_t>& tokens) const {
     return error(Code::invalid_argument, "the prompt is empty", "at least one token");
   }
   if (tokens.size() >= context_max_) return context_exceeded(tokens.size(), context_max_);
+  // A negative one is among the largest; one look at all of them, then at each.
+  uint32_t largest = 0;
+  for (int32_t token : tokens) largest = std::max(largest, static_cast<uint32_t>(token));
   for (int32_t token : tokens) {
+    if (largest < vocab_size_) break;
     if (token >= 0 && static_cast<uint32_t>(token) < vocab_size_) continue;
     return error(Code::invalid_argument, concat("token id ", token, " is not in the vocabulary"),
                  concat("0 to ", vocab_size_ - 1));

@@ -1,9 +1,14 @@
 #include "text/json_text.hpp"
 
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <vector>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/sha256.hpp"
 #include "text/utf8.hpp"
@@ -18,8 +23,21 @@ bool is_plain(char c) {
   return static_cast<uint8_t>(c) >= 0x20 && c != '"' && c != '\\';
 }
 
-/// The first byte from `at` that is not plain; eight at a time.
+/// The first byte from `at` that is not plain; 16 or eight at a time.
 size_t end_of_plain(std::string_view text, size_t at) {
+#ifdef __SSE2__
+  const __m128i controls = _mm_set1_epi8(0x1F), quotes = _mm_set1_epi8('"');
+  const __m128i backslashes = _mm_set1_epi8('\\');
+  for (; at + sizeof(__m128i) <= text.size(); at += sizeof(__m128i)) {
+    __m128i bytes;
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    const __m128i marks =
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, quotes), _mm_cmpeq_epi8(bytes, backslashes));
+    const __m128i below_space = _mm_cmpeq_epi8(_mm_min_epu8(bytes, controls), bytes);
+    const auto found = static_cast<uint32_t>(_mm_movemask_epi8(_mm_or_si128(marks, below_space)));
+    if (found != 0) return at + static_cast<size_t>(std::countr_zero(found));
+  }
+#endif
   constexpr uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
   const auto has_zero = [](uint64_t word) { return (word - ones) & ~word & highs; };
   for (; at + 8 <= text.size(); at += 8) {

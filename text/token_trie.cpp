@@ -1,5 +1,6 @@
 #include "text/token_trie.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::text {
@@ -49,11 +50,22 @@ int32_t TokenTrie::grow_child(int32_t node, uint8_t byte) {
 
 void TokenTrie::add(std::string_view text, int32_t id) {
   int32_t& first = root_[static_cast<uint8_t>(text[0])];
-  if (first < 0) first = new_node();
+  if (first < 0) {
+    first = new_node();
+    num_starts_ += 1;
+    last_start_ = text[0];
+  }
   int32_t node = first;
   for (const char byte : text.substr(1)) node = grow_child(node, static_cast<uint8_t>(byte));
   int32_t& terminal = ids_[static_cast<size_t>(node)];
   if (terminal < 0) terminal = id;
+}
+
+size_t TokenTrie::next_start(std::string_view text, size_t at) const {
+  // Special tokens of a model mostly begin with the same byte.
+  if (num_starts_ == 1) return std::min(text.find(last_start_, at), text.size());
+  while (at < text.size() && root_[static_cast<uint8_t>(text[at])] < 0) ++at;
+  return at;
 }
 
 TokenTrie::Match TokenTrie::longest_at(std::string_view text, size_t at) const {

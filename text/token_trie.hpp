@@ -36,10 +36,7 @@ class TokenTrie {
   }
 
   /// The first place from `at` where a string may start; text.size(): none.
-  [[nodiscard]] size_t next_start(std::string_view text, size_t at) const {
-    while (at < text.size() && root_[static_cast<uint8_t>(text[at])] < 0) ++at;
-    return at;
-  }
+  [[nodiscard]] size_t next_start(std::string_view text, size_t at) const;
 
   [[nodiscard]] bool empty() const { return ids_.empty(); }
 
@@ -54,6 +51,8 @@ class TokenTrie {
   int32_t new_node();
 
   std::array<int32_t, 256> root_;  ///< node of a first byte, -1: none; most places end here
+  size_t num_starts_ = 0;          ///< first bytes
+  char last_start_ = 0;            ///< the one that was added last
   std::vector<int32_t> ids_;       ///< by node, -1: no string ends here
   std::vector<Edge> edges_;        ///< open addressing, at most half full
   size_t edge_count_ = 0;

@@ -15,7 +15,15 @@ ClientCore::ClientCore(ClientActor::pointer self, ClientSetup setup)
 void ClientCore::take_members(const v1::Members& members) {
   directory_heard_us_ = now_us();
   members_ = members;
+  refusal_.reset();
   if (members_.closing()) end_all(going_down());
+}
+
+void ClientCore::take_refusal(const Error& why) {
+  // A directory that was there may come back; at the start only what can still come is waited for.
+  if (members_.nodes_size() > 0 || why.code == Code::unavailable) return;
+  refusal_ = why;
+  end_all(why);
 }
 
 bool ClientCore::cluster_is_gone() const {
@@ -49,7 +57,11 @@ void ClientCore::refresh_members() {
   ask_members(self_, setup_.caller, setup_.directory_host, setup_.directory_port,
               [this](const Result<v1::Members>& members) {
                 refreshing_ = false;
-                if (members) take_members(*members);
+                if (members) {
+                  take_members(*members);
+                } else {
+                  take_refusal(members.error());
+                }
                 for (const auto& go_on : std::exchange(awaiting_members_, {})) go_on();
               });
 }

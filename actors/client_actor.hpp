@@ -89,6 +89,7 @@ class ClientCore {
 
   void refresh_members();
   void take_members(const v1::Members& members);
+  void take_refusal(const Error& why);
   const v1::NodeInfo* node_with(const std::string& role) const;
   /// Finds the actor of a role; before the first answer of the directory it waits for that.
   void with_role(const std::string& role, Resolved done);
@@ -134,6 +135,7 @@ class ClientCore {
   v1::Members members_;
   bool refreshing_ = false;
   std::vector<std::function<void()>> awaiting_members_;  ///< until the directory's first answer
+  std::optional<Error> refusal_;  ///< why the directory was never reached, if waiting is no remedy
   TimeUs directory_heard_us_ = now_us();
   PeerParts parts_;
   Requests requests_;

@@ -91,8 +91,8 @@ void ClientCore::later(const ClientRequest& request, int ms,
 void ClientCore::prepare(ClientRequest& request) {
   const uint64_t generation = ++request.generation;
   const uint64_t id = request.id;
-  if (cluster_is_gone()) {
-    end(id, gone());
+  if (refusal_ || cluster_is_gone()) {
+    end(id, refusal_ ? *refusal_ : gone());
     return;
   }
   if (now_us() > request.give_up_us) {

@@ -75,6 +75,8 @@ inline constexpr size_t held_bytes_max = size_t{8} << 20;
 inline constexpr size_t handshakes_max = 128;
 /// A handshake that takes longer is cut off.
 inline constexpr TimeUs handshake_us = 2'000'000;
+/// Failed handshakes of our own connections whose reasons are kept; the oldest is forgotten.
+inline constexpr size_t refusals_kept_max = 32;
 /// A connection that says nothing for about this long is turned away.
 inline constexpr int first_bytes_s = 2;
 /// Connections that are turned away before CAF does something else.

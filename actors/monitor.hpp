@@ -20,6 +20,9 @@ struct MonitorHandlers {
   std::function<void(const v1::Members&)> on_members;
   /// A message of a node: what became of it. After a gap the node is asked for everything.
   std::function<Taken(const v1::NodeInfo&, const v1::MetricsUpdate&)> on_update;
+  /// The directory was never reached, for a reason that waiting does not remedy (certificates); may
+  /// be empty.
+  std::function<void(const Error&)> on_refused = {};
 };
 
 class Monitor {

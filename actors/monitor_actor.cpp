@@ -115,7 +115,12 @@ void MonitorCore::on_tick() {
   ask_members(self_, setup_.caller, setup_.directory_host, setup_.directory_port,
               [this](Result<v1::Members> members) {
                 refreshing_ = false;
-                if (members) take_members(*members);
+                if (members) {
+                  take_members(*members);
+                } else if (nodes_.empty() && members.error().code != Code::unavailable &&
+                           setup_.handlers.on_refused) {
+                  setup_.handlers.on_refused(members.error());
+                }
               });
 }
 

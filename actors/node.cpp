@@ -229,10 +229,14 @@ Status Node::wait_joined(int timeout_ms) {
   }
   if (!impl_->state->joined) {
     if (const auto refused = refusal()) return *refused;
+    const std::lock_guard lock(impl_->state->refusal_mutex);
+    const auto& failure = impl_->state->last_failure;
     return error(
         Code::timeout,
         concat("node ", impl_->options.name, " was not accepted in time by the directory at ",
-               impl_->options.directory_host, ":", impl_->options.directory_port));
+               impl_->options.directory_host, ":", impl_->options.directory_port,
+               failure ? concat(": ", failure->what) : std::string()),
+        failure ? failure->hint : std::string());
   }
   return error(Code::timeout, concat("no router took ", impl_->options.name, " in time"));
 }

@@ -41,6 +41,15 @@ void join_directory(NodeActor::pointer self, std::shared_ptr<NodeState> state,
             });
 }
 
+/// Whoever has not joined yet waits only for what can still come.
+void take_failure(NodeState& state, const Error& why) {
+  log_debug("node", why.message());
+  if (state.joined) return;
+  const std::lock_guard lock(state.refusal_mutex);
+  state.last_failure = why;
+  if (why.code != Code::unavailable) state.refusal = why;
+}
+
 void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
   const auto local = state->roles.find("directory");
   if (local != state->roles.end()) {
@@ -58,7 +67,7 @@ void renew(NodeActor::pointer self, std::shared_ptr<NodeState> state) {
                     if (resolved) {
                       join_directory(self, state, resolved->second);
                     } else {
-                      log_debug("node", resolved.error().message());
+                      take_failure(*state, resolved.error());
                     }
                   });
 }

@@ -33,7 +33,8 @@ struct NodeState {
   std::atomic<bool> draining{false};      ///< the worker knows that it drains
   std::atomic<uint32_t> busy{0};          ///< requests and sessions of the worker
   std::mutex refusal_mutex;
-  std::optional<Error> refusal;  ///< the directory's last word, if it was no
+  std::optional<Error> refusal;       ///< the directory's last word, if it was no
+  std::optional<Error> last_failure;  ///< why it was not reached; told only who never joined
   uint64_t members_version = 0;
 };
 

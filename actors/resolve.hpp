@@ -10,6 +10,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/limits.hpp"
+#include "actors/tls_refusals.hpp"
 #include "base/concat.hpp"
 #include "schemas/convert.hpp"
 
@@ -57,7 +58,8 @@ void say_hello(Self* self, const NodeActor& node, const Caller& caller, const st
           });
 }
 
-/// Finds the node actor that is published at host:port.
+/// Finds the node actor that is published at host:port. Errors: unavailable; failed_precondition
+/// (one end does not accept the other's certificate: another attempt would end in the same way).
 template <class Self>
 void connect_node(Self* self, const Caller& caller, const std::string& host, uint16_t port,
                   std::function<void(Result<NodeActor>)> done, int tries = limits::connect_tries) {
@@ -69,6 +71,7 @@ void connect_node(Self* self, const Caller& caller, const std::string& host, uin
     }
     connector = caf::actor_cast<caf::actor>(self->system().openssl_manager().actor_handle());
   }
+  const uint64_t refusals_before = tls_refusals_seen();
   self->request(connector, std::chrono::milliseconds(caller.connect_timeout_ms),
                 caf::connect_atom_v, host, port)
       .then(
@@ -84,6 +87,10 @@ void connect_node(Self* self, const Caller& caller, const std::string& host, uin
             // when its heartbeat falls into the handshake, it takes the connection for hung.
             if (e == caf::sec::connection_timeout && tries > 1) {
               connect_node(self, caller, host, port, done, tries - 1);
+              return;
+            }
+            if (const auto refusal = tls_refusal(host, port, refusals_before)) {
+              done(*refusal);
               return;
             }
             done(error(Code::unavailable, concat("cannot connect to ", host, ":", port, ": ",

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 
 #include "actors/tls_guard.hpp"
+#include "actors/tls_refusals.hpp"
 
 namespace {
 
@@ -22,7 +23,10 @@ extern "C" {
 int SSL_read(SSL* ssl, void* buffer, int size) {
   static auto* const real = next<decltype(SSL_read)>("SSL_read");
   ERR_clear_error();
-  return real(ssl, buffer, size);
+  const int result = real(ssl, buffer, size);
+  // With TLS 1.3 the other end judges our certificate after the handshake is over here.
+  troupe::actors::after_read(ssl, result);
+  return result;
 }
 
 int SSL_write(SSL* ssl, const void* buffer, int size) {
@@ -43,7 +47,10 @@ int SSL_accept(SSL* ssl) {
 int SSL_connect(SSL* ssl) {
   static auto* const real = next<decltype(SSL_connect)>("SSL_connect");
   ERR_clear_error();
-  return real(ssl);
+  troupe::actors::before_connect(ssl);
+  const int result = real(ssl);
+  troupe::actors::after_connect(ssl, result);
+  return result;
 }
 
 }  // extern "C"

@@ -74,7 +74,7 @@ Status print_live(LiveFeed& feed, const MonitorFlags& flags) {
   const int64_t deadline = now_us() + once_wait_us;
   bool complete = false;
   bool empty = true;
-  while (!complete && now_us() < deadline && !interrupted()) {
+  while (!complete && !feed.failure() && now_us() < deadline && !interrupted()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     feed.with_model([&](const MonitorModel& model) {
       complete = is_complete(model);
@@ -82,6 +82,7 @@ Status print_live(LiveFeed& feed, const MonitorFlags& flags) {
     });
   }
   if (empty) {
+    if (const auto failure = feed.failure()) return *failure;
     return error(Code::timeout,
                  concat("the directory did not answer within ", once_wait_us / 1'000'000, " s"),
                  "troupe status shows what runs");

@@ -22,6 +22,10 @@ actors::MonitorHandlers LiveFeed::handlers() {
   handlers.on_update = [this](const v1::NodeInfo& node, const v1::MetricsUpdate& update) {
     return take_update(node.name(), update);
   };
+  handlers.on_refused = [this](const Error& why) {
+    const std::lock_guard lock(mutex_);
+    failure_ = why;
+  };
   return handlers;
 }
 

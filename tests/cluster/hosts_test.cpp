@@ -3,7 +3,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/clock.hpp"
 #include "base/concat.hpp"
+#include "launch/node.hpp"
 #include "tests/support/cluster_fixture.hpp"
 #include "tests/support/folders.hpp"
 
@@ -46,7 +48,8 @@ class TwoHosts {
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
   [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
 
-  void write_manifest(const std::string& name, const std::string& more = {}) const {
+  void write_manifest(const std::string& name, const std::string& more = {},
+                      const std::string& certificates = "certs") const {
     std::ofstream(path_ / name)
         << "version: 1\nname: test\nmodels: [{name: m, path: " << file("tiny.gguf") << "}]\n"
         << "hosts:\n  - {name: one, address: " << address_one
@@ -55,7 +58,7 @@ class TwoHosts {
         << "  - {name: prefill, host: one, run: [prefill], kv_memory: 32MiB}\n"
         << "  - {name: decode, host: two, run: [decode], kv_memory: 32MiB}\n"
         << "transport: {shared_memory: false}\nlimits: {start_timeout: 20s}\n"
-        << "security: {certificates_path: " << file("certs") << "}\n"
+        << "security: {certificates_path: " << file(certificates) << "}\n"
         << more;
   }
 
@@ -171,6 +174,21 @@ void check_answers(TwoHosts& hosts) {
   }
 }
 
+/// A second host whose certificates are another authority's.
+void check_foreign_host(TwoHosts& hosts) {
+  hosts.must(2, {"certs", "init", hosts.file("foreign"), "test"});
+  hosts.write_manifest("foreign.yaml", {}, "foreign");
+  const std::string manifest = hosts.file("foreign.yaml");
+  hosts.must(2, {"certs", "issue", hosts.file("foreign"), "--manifest", manifest});
+  const TimeUs before = now_us();
+  const Finished refused = hosts.run(2, {"up", manifest, "--host", "two"});
+  INFO("refused: ", refused.err);
+  CHECK(refused.exit_code != 0);
+  CHECK(now_us() - before < 15'000'000);  // start_timeout is 20 s
+  CHECK(refused.err.find("is not accepted here") != std::string::npos);
+  CHECK(refused.err.find("troupe certs") != std::string::npos);
+}
+
 void check_guest(TwoHosts& hosts) {
   const auto join = [&](const std::string& certificates) {
     return hosts.troupe(
@@ -187,9 +205,14 @@ void check_guest(TwoHosts& hosts) {
     INFO("a certificate of another authority opens nothing");
     hosts.must(1, {"certs", "init", hosts.file("rogue"), "test"});
     hosts.must(1, {"certs", "issue", hosts.file("rogue"), "guest"});
-    const auto rogue = join("rogue");
-    CHECK_FALSE(eventually(is_there, 3'000));
-    CHECK(rogue->err().find("is ready") == std::string::npos);
+    const TimeUs before = now_us();
+    const Finished rogue = join("rogue")->wait(20'000);
+    INFO("rogue: ", rogue.err);
+    CHECK(rogue.exit_code == launch::refused_exit);
+    CHECK(now_us() - before < 10'000'000);
+    CHECK(rogue.err.find("is not accepted here") != std::string::npos);
+    CHECK(rogue.err.find(head_address) != std::string::npos);
+    CHECK_FALSE(is_there());
   }
   hosts.must(1, {"certs", "issue", hosts.file("certs"), "guest"});
   const auto guest = join("certs");
@@ -231,6 +254,7 @@ TEST_CASE("hosts: a cluster over two hosts, what is missing, who may join") {
                                 hosts.json(1, {"status"})["manifest_digest"].get<std::string>())) !=
         std::string::npos);
 
+  check_foreign_host(hosts);
   hosts.must(2, {"up", manifest, "--host", "two"});
   for (int host : {1, 2}) {
     const Json status = hosts.json(host, {"status"});

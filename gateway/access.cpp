@@ -77,6 +77,10 @@ bool is_allowed_origin(const AccessRules& rules, std::string_view origin) {
 /// A page of another site may reach a loopback server through the user's browser, under a name of
 /// its own or with its own origin.
 std::optional<HttpReply> check_site(const AccessRules& rules, const HttpRequest& request) {
+  const auto is_host = [](const auto& header) { return header.first == "host"; };
+  if (std::ranges::count_if(request.headers, is_host) > 1) {
+    return refuse(request, 400, "the request has several Host headers", "invalid_host");
+  }
   const std::string host = host_name(request.header("host"));
   const bool checks_host = rules.keys.empty() || !rules.allowed_hosts.empty();
   if (checks_host && !is_loopback_name(host) &&
@@ -91,6 +95,15 @@ std::optional<HttpReply> check_site(const AccessRules& rules, const HttpRequest&
   return std::nullopt;
 }
 
+/// What a page may send: all that it asks for, as the SDKs have headers of their own.
+std::string headers_asked_for(const HttpRequest& request) {
+  const std::string asked = lower(request.header("access-control-request-headers"));
+  const bool is_list =
+      asked.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_, ") == std::string::npos;
+  if (!asked.empty() && is_list) return asked;
+  return "authorization, content-type, x-api-key, anthropic-version, anthropic-beta";
+}
+
 HttpReply preflight(const AccessRules& rules, const HttpRequest& request) {
   HttpReply reply;
   reply.status = 204;
@@ -98,9 +111,7 @@ HttpReply preflight(const AccessRules& rules, const HttpRequest& request) {
   reply.headers = {{"allow", "GET, HEAD, POST, OPTIONS"}};
   if (cors_headers(rules, request).empty()) return reply;
   reply.headers.emplace_back("access-control-allow-methods", "GET, POST");
-  reply.headers.emplace_back(
-      "access-control-allow-headers",
-      "authorization, content-type, x-api-key, anthropic-version, anthropic-beta");
+  reply.headers.emplace_back("access-control-allow-headers", headers_asked_for(request));
   reply.headers.emplace_back("access-control-max-age", "600");
   return reply;
 }
@@ -120,8 +131,11 @@ std::optional<HttpReply> check_method(const Target& target, const HttpRequest& r
 
 std::optional<HttpReply> check_media(const HttpRequest& request) {
   const std::string encoding = lower(request.header("content-encoding"));
-  if (!encoding.empty() && encoding != "identity") {
-    return refuse(request, 415, "a body with a Content-Encoding is not read; send it plain",
+  const std::string transfer = lower(request.header("transfer-encoding"));
+  const bool is_plain =
+      (encoding.empty() || encoding == "identity") && (transfer.empty() || transfer == "chunked");
+  if (!is_plain) {
+    return refuse(request, 415, "a body in another coding is not read; send it plain",
                   "unsupported_media_type");
   }
   const std::string type = lower(request.header("content-type"));
@@ -204,7 +218,9 @@ Access check_head(const AccessRules& rules, const HttpRequest& request) {
 Headers cors_headers(const AccessRules& rules, const HttpRequest& request) {
   const std::string_view origin = request.header("origin");
   if (origin.empty() || !is_allowed_origin(rules, origin)) return {};
-  return {{"access-control-allow-origin", std::string(origin)}, {"vary", "origin"}};
+  return {{"access-control-allow-origin", std::string(origin)},
+          {"access-control-expose-headers", "request-id, x-request-id, retry-after"},
+          {"vary", "origin"}};
 }
 
 std::string host_name(std::string_view host) {

@@ -2,6 +2,8 @@
 // that speaks at a pace; tokens per core through the whole cast on a simulated device, beside the
 // same without HTTP; and how long a prompt of 200,000 tokens takes to its worker.
 //   bench_gateway [--json] [--rounds N] [--parts gateway,cast,prompt] [MODEL.gguf]
+// Or: Troupe beside llama-server on the same file, by the clock.
+//   bench_gateway --llama-server PROGRAM [--troupe PROGRAM] [--json] [--rounds N] [MODEL.gguf]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +13,7 @@
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "bench/cpu_time.hpp"
+#include "bench/gateway/against_llama.hpp"
 #include "bench/gateway/load.hpp"
 #include "bench/gateway/paced_cast.hpp"
 #include "bench/gateway/prompt.hpp"
@@ -27,6 +30,8 @@ namespace {
 struct Flags {
   std::string model = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
   std::string parts = "gateway,cast,prompt";
+  std::string llama_server;
+  std::string troupe = "build/release/bin/troupe";
   bool json = false;
   int rounds = 5;
 
@@ -192,12 +197,17 @@ Flags parse(int argc, char** argv) {
       flags.rounds = std::max(1, std::atoi(argv[++i]));
     } else if (std::strcmp(argv[i], "--parts") == 0 && i + 1 < argc) {
       flags.parts = argv[++i];
+    } else if (std::strcmp(argv[i], "--llama-server") == 0 && i + 1 < argc) {
+      flags.llama_server = argv[++i];
+    } else if (std::strcmp(argv[i], "--troupe") == 0 && i + 1 < argc) {
+      flags.troupe = argv[++i];
     } else if (argv[i][0] != '-') {
       flags.model = argv[i];
     } else {
       fail(concat("unknown option ", argv[i],
                   "; it takes --json, --rounds N, --parts "
-                  "gateway,cast,prompt and a model file"));
+                  "gateway,cast,prompt, --llama-server PROGRAM, --troupe PROGRAM and a model "
+                  "file"));
     }
   }
   return flags;
@@ -209,6 +219,11 @@ int main(int argc, char** argv) {
   const Flags flags = parse(argc, argv);
   std::vector<Row> rows;
   set_log_level(LogLevel::warning);
+  if (!flags.llama_server.empty()) {
+    rows = bench::against_llama({flags.llama_server, flags.troupe, flags.model, flags.rounds});
+    bench::print("gateway", "beside llama-server", rows, flags.json);
+    return 0;
+  }
   if (flags.has("gateway")) gateway_alone(flags, rows);
   if (flags.has("cast")) whole_cast(flags, rows);
   if (flags.has("prompt")) long_prompt(flags, rows);

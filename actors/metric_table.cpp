@@ -61,7 +61,7 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_CHOICES_MOVED, counter, "choices_moved", "sent on to another worker"},
     {v1::METRIC_FETCHED_BLOCKS, counter, "fetched_blocks", "KV blocks read from stores"},
     {v1::METRIC_STORE_BLOCKS, gauge, "store_blocks", "KV blocks that a store can give out"},
-    {v1::METRIC_STORE_BLOCKS_TOTAL, gauge, "store_blocks_total", "KV blocks that it has room for"},
+    {v1::METRIC_STORE_BLOCKS_TOTAL, gauge, "store_blocks_max", "KV blocks that it has room for"},
     {v1::METRIC_STORE_BLOCK_BYTES, gauge, "store_block_bytes", "size of one; 0: not known yet"},
     {v1::METRIC_STORE_HITS, counter, "store_hits", "blocks that a store gave to readers"},
     {v1::METRIC_STORE_MISSES, counter, "store_misses", "blocks that it was asked for in vain"},

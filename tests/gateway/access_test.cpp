@@ -3,6 +3,7 @@
 
 #include "gateway/gateway.hpp"
 #include "tests/gateway/fake_cast.hpp"
+#include "tests/gateway/strict_metrics.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -188,35 +189,69 @@ TEST_CASE("addresses to listen on") {
   }
 }
 
-TEST_CASE("the metrics page: each family once, with its type, counters end in _total") {
-  FakeService at;
-  at.post("/v1/chat/completions", chat_body());
-  at.get("/v1/models");
-  const std::string page = at.get("/metrics")->body;
-  std::map<std::string, std::string> types;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("# TYPE ")) {
-      std::istringstream words(line.substr(7));
-      std::string family;
-      std::string type;
-      words >> family >> type;
-      CHECK(types.emplace(family, type).second);
-      if (type == "counter") CHECK(family.ends_with("_total"));
-    } else if (!line.starts_with("#")) {
-      std::string family = line.substr(0, line.find_first_of("{ "));
-      for (const std::string suffix : {"_bucket", "_sum", "_count"}) {
-        const std::string base =
-            family.substr(0, family.size() - std::min(family.size(), suffix.size()));
-        if (family.ends_with(suffix) && types.contains(base)) family = base;
-      }
-      INFO(line);
-      CHECK(types.contains(family));
-    }
+TEST_CASE("the metrics page is one that a strict reader takes, whatever was counted") {
+  FakeService at(with_keys(good_key + " tenant=a\nanother-key-of-that-length tenant=b\n"));
+  CHECK(StrictMetrics::mistake(at.get("/metrics", bearer(good_key))->body).empty());
+  Json odd = chat_body();
+  odd["a_field_of_tomorrow"] = 1;
+  odd["Odd \"name\"\n"] = 2;
+  at.post("/v1/chat/completions", odd, bearer(good_key));
+  at.post("/v1/messages", messages_body(), bearer("another-key-of-that-length"));
+  at.post("/v1/chat/completions", {{"model", 5}}, bearer(good_key));
+  at.get("/nothing", bearer(good_key));
+  const std::string page = at.get("/metrics", bearer(good_key))->body;
+  CHECK(StrictMetrics::mistake(page) == "");
+  for (const char* line :
+       {"troupe_gateway_requests_total{route=\"chat_completions\",status=\"200\"} 1\n",
+        "troupe_gateway_requests_total{route=\"chat_completions\",status=\"400\"} 1\n",
+        "troupe_gateway_output_tokens_total{tenant=\"a\"} 5\n",
+        "troupe_gateway_output_tokens_total{tenant=\"b\"} 5\n",
+        "troupe_gateway_unknown_fields_total{field=\"a_field_of_tomorrow\"} 1\n",
+        "troupe_gateway_unknown_fields_total{field=\"other\"} 1\n",
+        "troupe_gateway_ttft_seconds_count 2\n"}) {
+    CAPTURE(std::string(line));
+    CHECK(page.find(line) != std::string::npos);
   }
-  CHECK(page.find("troupe_gateway_requests_total{route=\"chat_completions\",status=\"200\"} 1") !=
-        std::string::npos);
-  CHECK(page.find("troupe_gateway_ttft_seconds_count 1") != std::string::npos);
+}
+
+TEST_CASE("the strict reader of metrics sees what promtool would") {
+  const std::string head = "# HELP a_total x\n# TYPE a_total counter\n";
+  const std::string histogram = "# HELP h_seconds x\n# TYPE h_seconds histogram\n";
+  const std::string buckets = "h_seconds_bucket{le=\"1\"} 2\nh_seconds_bucket{le=\"+Inf\"} 3\n";
+  CHECK(StrictMetrics::mistake(head + "a_total{b=\"c\\\"d\"} 1\na_total 2\n").empty());
+  CHECK(
+      StrictMetrics::mistake(histogram + buckets + "h_seconds_sum 1\nh_seconds_count 3\n").empty());
+  for (const std::string& bad :
+       {std::string(), head + "a_total 1", head + "a_total x\n", head + "a_total 1\na_total 1\n",
+        head + head + "a_total 1\n", head + "b_total 1\n", head + "a_total{b=c} 1\n",
+        head + "a_total{b=\"c} 1\n", head + "a_total -1\n", std::string("a 1\n"),
+        std::string("# HELP a x\n# TYPE a counter\na 1\n"),
+        std::string("# HELP a_ms x\n# TYPE a_ms gauge\na_ms 1\n"),
+        std::string("# HELP a \n# TYPE a gauge\na 1\n"), histogram + buckets,
+        histogram + buckets + "h_seconds_sum 1\nh_seconds_count 4\n",
+        histogram + "h_seconds_bucket{le=\"2\"} 2\n" + buckets}) {
+    CAPTURE(bad);
+    CHECK_FALSE(StrictMetrics::mistake(bad).empty());
+  }
+}
+
+TEST_CASE("a tenant at its limit gets 429 with the reason and the time, in its API's words") {
+  FakeService at(with_keys(good_key + " tenant=a\n"));
+  at.service->tenants().set("a", {2, 0, 0});
+  CHECK(at.post("/v1/chat/completions", chat_body(), bearer(good_key))->status == 200);
+  CHECK(at.post("/v1/messages", messages_body(), bearer(good_key))->status == 200);
+  const auto openai = at.post("/v1/chat/completions", chat_body(), bearer(good_key));
+  CHECK(openai->status == 429);
+  CHECK(openai->header("retry-after") == "30");
+  CHECK(openai->json()["error"]["code"].is_string());
+  CHECK(openai->json()["error"]["message"].get<std::string>().find("minute") != std::string::npos);
+  const auto anthropic = at.post("/v1/messages", messages_body(), bearer(good_key));
+  CHECK(anthropic->status == 429);
+  CHECK(anthropic->header("retry-after") == "30");
+  CHECK(anthropic->json()["error"]["type"] == "rate_limit_error");
+  // What costs nothing is not limited, and what was refused costs nothing.
+  CHECK(at.get("/v1/models", bearer(good_key))->status == 200);
+  CHECK(at.cast.requests.size() == 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/metrics.hpp"
+#include "tests/gateway/strict_metrics.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -38,6 +39,7 @@ TEST_CASE("metrics of two nodes: one head a family, durations in seconds, bucket
   CHECK(count("troupe_ttft_seconds_bucket{node=\"c\",le=\"+Inf\"} 5\n") == 1);
   CHECK(count("troupe_ttft_seconds_count{node=\"c\"} 5\n") == 1);
   CHECK(gateway::metrics_page({}).empty());
+  CHECK(StrictMetrics::mistake(page) == "");
 }
 
 }  // namespace

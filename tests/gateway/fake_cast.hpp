@@ -155,7 +155,9 @@ struct FakeService {
     };
     functions.unready = [this] { return cast.unready; };
     functions.metrics = [] { return std::string(); };
-    functions.later = [](int, const std::function<void()>&) {};
+    functions.later = [this](int ms, std::function<void()> run) {
+      later.emplace_back(ms, std::move(run));
+    };
     service = std::make_shared<gateway::Service>(std::move(rules), std::move(functions));
   }
 
@@ -193,6 +195,7 @@ struct FakeService {
   }
 
   FakeCast cast;
+  std::vector<std::pair<int, std::function<void()>>> later;  ///< what was asked for
   std::shared_ptr<gateway::Service> service;
 };
 

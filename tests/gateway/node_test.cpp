@@ -79,7 +79,7 @@ TEST_CASE("served: the text of HTTP is that of the client, streamed or not, alon
   CHECK(gateway::text_of(at.json("/v1/completions", body)["choices"][0]["text"]) == text);
   body["stream"] = true;
   std::vector<RawClient> clients;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 32; ++i) {
     clients.emplace_back(at.http->port());
     const std::string sent = body.dump();
     clients.back().send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
@@ -167,6 +167,35 @@ TEST_CASE("served: a reset at any token of a stream frees what it held") {
     CAPTURE(events);
     REQUIRE(eventually([&] { return is_idle(**client); }, 5'000));
   }
+}
+
+TEST_CASE("served: who goes away in the queue or in the middle of a prompt leaves nothing") {
+  Served at;
+  auto client = actors::Client::embedded(*at.node);
+  REQUIRE(client.ok());
+  Json body = some_completion();
+  body["stream"] = true;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<RawClient> peers;
+    for (int i = 0; i < 24; ++i) {
+      body["prompt"] = std::vector<int>(3000, 3 + 30 * round + i);
+      const std::string sent = body.dump();
+      peers.emplace_back(at.http->port());
+      peers.back().send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                        std::to_string(sent.size()) + "\r\n\r\n" + sent);
+    }
+    REQUIRE(eventually(
+        [&] {
+          const auto view = (*client)->view(std::chrono::seconds(2));
+          return view && view->workers.size() == 1 &&
+                 view->workers[0].running + view->workers[0].waiting > 0;
+        },
+        10'000));
+    for (RawClient& peer : peers) peer.reset();
+    CAPTURE(round);
+    CHECK(eventually([&] { return is_idle(**client); }, 10'000));
+  }
+  CHECK(at.status("POST", "/v1/completions", some_completion().dump()) == 200);
 }
 
 TEST_CASE("served: who does not read holds back nobody else") {

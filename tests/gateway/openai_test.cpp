@@ -1,4 +1,7 @@
 // OpenAI's APIs on a fake cast: what SDKs enforce.
+#include <thread>
+
+#include "gateway/limits.hpp"
 #include "tests/gateway/fake_cast.hpp"
 
 namespace troupe::testing {
@@ -193,6 +196,42 @@ TEST_CASE("a peer that goes away cancels everything that its request runs") {
   CHECK(at.service->tenants().running("default") == 0);
   at.cast.let_go();  // what still comes is forgotten
   CHECK(got->body.empty());
+}
+
+TEST_CASE("streams in which nothing is said get comments, none once they are over") {
+  FakeService at;
+  at.cast.holds = true;
+  Json response = {{"model", "m"}, {"input", "Hi"}, {"stream", true}};
+  Json messages = messages_body();
+  messages["stream"] = true;
+  const std::vector<std::shared_ptr<KeptExchange>> streams = {
+      at.post("/v1/chat/completions", messages), at.post("/v1/messages", messages),
+      at.post("/v1/responses", response)};
+  const auto look = [&] {
+    const auto due = std::exchange(at.later, {});
+    for (const auto& [ms, run] : due) run();
+    return due.size();
+  };
+  for (const auto& [ms, run] : at.later) CHECK(ms == gateway::limits::keep_alive_s * 1000);
+  CHECK(look() == 3);
+  for (const auto& stream : streams) CHECK(stream->body.empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(gateway::limits::keep_alive_s * 1000 + 50));
+  CHECK(look() == 3);
+  for (const auto& stream : streams) {
+    CHECK(stream->is_stream);
+    CHECK(stream->body == ": still here\n\n");
+  }
+  // Its head is out: what goes wrong from now on is an event.
+  at.cast.failure = error(Code::unavailable, "gone");
+  at.cast.answer(0);
+  CHECK(streams[0]->events().at(0)["error"]["message"].is_string());
+  at.cast.failure.reset();
+  at.cast.answer(1);
+  at.cast.answer(2);
+  CHECK(streams[1]->body.starts_with(": still here\n\nevent: message_start\n"));
+  CHECK(streams[2]->body.find("response.completed") != std::string::npos);
+  CHECK(look() == 3);
+  CHECK(at.later.empty());
 }
 
 }  // namespace

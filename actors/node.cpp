@@ -17,6 +17,7 @@
 #include "actors/tls_guard.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "cpu/pack_file.hpp"
 #include "text/tokenizer_file.hpp"
 
 namespace troupe::actors {
@@ -26,6 +27,12 @@ namespace {
 Result<text::TokenizerSpec> read_tokenizer_of(const std::string& folder) {
   TROUPE_ASSIGN(text::LoadedTokenizer loaded, text::read_tokenizer_file(folder, {}));
   return std::move(loaded.spec);
+}
+
+/// Reading all weights for their digest is spared when the pack knows it.
+model::KnownDigest known_digest(std::shared_ptr<const cpu::PackFile> pack) {
+  if (!pack) return {};
+  return [pack = std::move(pack)](const auto& files) { return pack->digest_of(files); };
 }
 
 constexpr const char* known_roles =
@@ -141,7 +148,9 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
   impl.options = options;
   const bool works = impl.has("prefill") || impl.has("decode");
   if (works || impl.has("front")) {
-    TROUPE_ASSIGN(impl.model, model::load_model(options.model_path, read_tokenizer_of));
+    if (works) impl.pack = cpu::find_pack(options.model_path, options.worker.compute);
+    TROUPE_ASSIGN(impl.model, model::load_model(options.model_path, read_tokenizer_of,
+                                                known_digest(impl.pack)));
   }
   // UCX is configured through the environment: before any other thread may read it.
   const uint64_t incarnation = random_u64();

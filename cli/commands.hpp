@@ -27,6 +27,7 @@ void add_certs(CLI::App& app, Chosen& run);
 void add_diff_steps(CLI::App& app, Chosen& run);
 void add_key(CLI::App& app, Chosen& run);
 void add_kv(CLI::App& app, Chosen& run);
+void add_pack(CLI::App& app, Chosen& run);
 
 /// All of them.
 void add_commands(CLI::App& app, Chosen& run);

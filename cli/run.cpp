@@ -60,6 +60,7 @@ void add_commands(CLI::App& app, Chosen& run) {
   add_certs(app, run);
   add_key(app, run);
   add_kv(app, run);
+  add_pack(app, run);
   add_tokenize(app, run);
   add_detokenize(app, run);
   add_render(app, run);

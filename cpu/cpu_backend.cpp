@@ -6,10 +6,12 @@
 
 #include "base/clock.hpp"
 #include "base/concat.hpp"
+#include "base/log.hpp"
 #include "base/thread_pool.hpp"
 #include "cpu/draw_rows.hpp"
 #include "cpu/forward.hpp"
 #include "cpu/memory_needs.hpp"
+#include "cpu/pack_file.hpp"
 #include "cpu/packed_model.hpp"
 #include "cpu/plan_check.hpp"
 #include "model/rope.hpp"
@@ -120,6 +122,18 @@ class CpuBackend final : public engine::Backend {
   std::deque<StepResult> finished_;
 };
 
+/// From the pack if it can be, else packed here.
+Result<PackedModel> packed_model(std::shared_ptr<const model::Model> model,
+                                 const CpuOptions& options, ThreadPool& threads) {
+  if (!options.pack || options.pack_use == PackUse::off) {
+    return pack_model(std::move(model), options.mode, threads);
+  }
+  auto from_pack = use_pack(model, options, threads);
+  if (from_pack) return from_pack;
+  log_warning("weights", concat("the pack is not used: ", from_pack.error().message()));
+  return pack_model(std::move(model), options.mode, threads);
+}
+
 }  // namespace
 
 kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvType type) {
@@ -164,7 +178,7 @@ Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const 
   capabilities.step_tokens_max = options.step_tokens_max;
 
   auto threads = std::make_unique<ThreadPool>(resolve_threads(options.threads));
-  TROUPE_ASSIGN(PackedModel packed, pack_model(std::move(model), options.mode, *threads));
+  TROUPE_ASSIGN(PackedModel packed, packed_model(std::move(model), options, *threads));
   std::unique_ptr<engine::Backend> backend =
       std::make_unique<CpuBackend>(std::move(threads), std::move(packed), std::move(config),
                                    kernels(options.isa), layout, std::move(capabilities));

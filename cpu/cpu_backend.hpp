@@ -14,6 +14,8 @@ namespace troupe::cpu {
 inline constexpr int numerics_version = 2;
 
 enum class ComputeMode : uint8_t { fast, exact };  ///< numerics.md section 9
+class PackFile;
+enum class PackUse : uint8_t { off, map, copy };  ///< of TROUPE_PACK
 enum class Isa : uint8_t { scalar, avx2, avx512 };
 
 /// The best instruction set of this CPU, lowered by TROUPE_ISA if that is set.
@@ -27,9 +29,12 @@ struct CpuOptions {
   Isa isa = best_isa();
   uint32_t context_max = 0;  ///< 0: the model's; RoPE is resolved from this
   uint32_t step_tokens_max = 2048;
+  std::shared_ptr<const PackFile> pack;  ///< of the model's weights, or null
+  PackUse pack_use = PackUse::map;
 };
 
-/// Packs the weights for `options.isa`; the model stays shared. Errors: unsupported, exhausted.
+/// Packs the weights, or takes them from `options.pack` when it is whole and of the same weights
+/// and mode (else it is logged why not); the model stays shared. Errors: unsupported, exhausted.
 Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
                                                           const CpuOptions& options);
 

@@ -32,7 +32,8 @@ Result<PackedMatrix> PackedMatrix::pack(const model::Tensor& given, ComputeMode 
                         " elements, which is no multiple of ", block),
                  concat(model::info(tensor.type).name, " needs whole blocks"));
   }
-  const PanelFormat format = panel_format(exact ? model::TensorType::f32 : tensor.type);
+  const model::TensorType type = exact ? model::TensorType::f32 : tensor.type;
+  const PanelFormat format = panel_format(type);
   PackedMatrix packed;
   packed.rows_ = tensor.rows;
   packed.cols_ = tensor.cols;
@@ -41,13 +42,16 @@ Result<PackedMatrix> PackedMatrix::pack(const model::Tensor& given, ComputeMode 
   packed.panel_bytes_ = format.panel_bytes(tensor.cols);
   packed.segment_begin_ = segment_begins(tensor.cols, format.step_cols, unit_cols);
 
-  TROUPE_ASSIGN(packed.panels_, arena.take(packed.bytes()));
+  TROUPE_ASSIGN(uint8_t* const panels, arena.take({tensor.rows, tensor.cols,
+                                                   static_cast<uint32_t>(type), packed.bytes()}));
+  packed.panels_ = panels;
+  if (arena.is_packed()) return packed;
   pool.run([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(packed.num_panels(), part, parts);
     std::vector<std::byte> scratch;
     std::vector<float> values(exact ? tensor.cols : 0);
     for (int64_t p = begin; p < end; ++p) {
-      uint8_t* panel = packed.panels_ + static_cast<size_t>(p) * packed.panel_bytes_;
+      uint8_t* panel = panels + static_cast<size_t>(p) * packed.panel_bytes_;
       const auto first = static_cast<uint32_t>(p) * panel_rows;
       const uint32_t count = std::min(panel_rows, tensor.rows - first);
       for (uint32_t lane = 0; lane < count; ++lane) {

@@ -16,10 +16,10 @@ namespace troupe::cpu {
 
 class PackedMatrix {
  public:
-  /// Packs `given` into memory of `arena`, which must outlive the matrix: dequantised to F32 in
-  /// exact mode, else as model::kernel_type says. `unit_cols` = 0: column-parallel; else
-  /// row-parallel, its 8 segments are whole numbers of units of so many columns. Errors: corrupt
-  /// (columns that do not fill blocks), exhausted (no memory).
+  /// Packs `given` into a place of `arena`, which must outlive the matrix, unless it is there
+  /// already: dequantised to F32 in exact mode, else as model::kernel_type says. `unit_cols` = 0:
+  /// column-parallel; else row-parallel, its 8 segments are whole numbers of units of so many
+  /// columns. Errors: corrupt (columns that do not fill blocks), those of the arena.
   static Result<PackedMatrix> pack(const model::Tensor& given, ComputeMode mode, uint32_t unit_cols,
                                    WeightArena& arena, ThreadPool& pool);
 
@@ -34,7 +34,7 @@ class PackedMatrix {
   [[nodiscard]] auto kernel(const KernelTable& table) const { return table.*kernel_; }
 
  private:
-  uint8_t* panels_ = nullptr;
+  const uint8_t* panels_ = nullptr;
   size_t panel_bytes_ = 0;
   uint32_t rows_ = 0;
   uint32_t cols_ = 0;

@@ -57,7 +57,7 @@ struct Packer {
                 uint32_t unit_cols, PackedMatrix& out) {
     TROUPE_TRY(check_shape(tensor, role, rows, cols));
     TROUPE_ASSIGN(out, PackedMatrix::pack(tensor, mode, unit_cols, arena, pool));
-    report.add(tensor, out.bytes());
+    if (!arena.is_packed()) report.add(tensor, out.bytes());
     return {};
   }
 
@@ -205,7 +205,7 @@ struct Packer {
 }  // namespace
 
 Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, ComputeMode mode,
-                               ThreadPool& pool) {
+                               ThreadPool& pool, std::shared_ptr<WeightArena> arena) {
   const ModelConfig& config = model->config;
   TROUPE_TRY(check_config(config));
   if (model->weights.layers.size() != config.num_layers) {
@@ -213,10 +213,14 @@ Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, Comput
                  concat("the configuration has ", config.num_layers));
   }
   const uint64_t bytes = packed_weight_bytes(*model, mode);
-  TROUPE_TRY(check_weights_fit(bytes));
+  if (!arena) {
+    TROUPE_TRY(check_weights_fit(bytes));
+    arena = std::make_shared<MemoryArena>();
+  }
   PackedModel packed;
+  packed.arena = std::move(arena);
   PackingReport report(bytes, mode);
-  Packer packer{config, mode, packed.arena, pool, report};
+  Packer packer{config, mode, *packed.arena, pool, report};
   packed.layers.resize(config.num_layers);
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     TROUPE_TRY(packer.layer(model->weights.layers[i], config.layer(i), packed.layers[i]));
@@ -227,7 +231,7 @@ Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, Comput
                          packed.output_norm));
   TROUPE_TRY(packer.matrix(model->weights.output, "output", config.vocab_size, config.hidden_size,
                            0, packed.output));
-  report.finish();
+  if (!packed.arena->is_packed()) report.finish();
   packed.source = std::move(model);
   return packed;
 }

@@ -59,14 +59,15 @@ struct PackedLayer {
 
 struct PackedModel {
   std::shared_ptr<const model::Model> source;
-  WeightArena arena;
+  std::shared_ptr<WeightArena> arena;  ///< where the matrices lie
   std::vector<PackedLayer> layers;
   Vector output_norm;   ///< [hidden]
   PackedMatrix output;  ///< column-parallel
 };
 
-/// Errors: unsupported or corrupt (a tensor whose shape contradicts the configuration), exhausted.
+/// Into places of `arena`; null: into memory of this process. Errors: unsupported or corrupt (a
+/// tensor whose shape contradicts the configuration), exhausted, those of the arena.
 Result<PackedModel> pack_model(std::shared_ptr<const model::Model> model, ComputeMode mode,
-                               ThreadPool& pool);
+                               ThreadPool& pool, std::shared_ptr<WeightArena> arena = nullptr);
 
 }  // namespace troupe::cpu

@@ -3,17 +3,11 @@
 #include <algorithm>
 
 namespace troupe::cpu {
-namespace {
 
-constexpr size_t region_bytes_min = size_t{32} << 20;
-constexpr size_t line_bytes = 64;
-
-}  // namespace
-
-Result<uint8_t*> WeightArena::take(size_t bytes) {
-  bytes = (bytes + line_bytes - 1) / line_bytes * line_bytes;
+Result<uint8_t*> MemoryArena::take(const PackedShape& shape) {
+  const size_t bytes = whole_lines(shape.bytes);
   if (regions_.empty() || regions_.back().bytes - used_ < bytes) {
-    TROUPE_ASSIGN(kv::Region region, kv::allocate_region(std::max(bytes, region_bytes_min)));
+    TROUPE_ASSIGN(kv::Region region, kv::allocate_region(std::max(bytes, arena_region_bytes)));
     regions_.push_back(std::move(region));
     used_ = 0;
   }

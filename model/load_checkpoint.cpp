@@ -63,7 +63,9 @@ Result<std::shared_ptr<Model>> build(const std::string& folder, const Checkpoint
   TROUPE_ASSIGN(model->weights,
                 read_weights(checkpoint.tensors, safetensors_names(*family), model->config));
   TROUPE_TRY(read_texts(folder, options, checkpoint, *model));
-  if (options.digest) model->weights_digest = weights_digest(checkpoint.tensors);
+  for (const std::string& name : checkpoint.files) model->files.push_back(folder + "/" + name);
+  model->weights_digest =
+      options.digest(model->files, [&] { return weights_digest(checkpoint.tensors); });
   model->file_bytes = checkpoint.file_bytes;
   model->mapping = std::make_shared<TensorTable>(std::move(checkpoint.tensors));
   return model;

@@ -27,7 +27,7 @@ Result<std::shared_ptr<Model>> build_model(const GgufFile& file, const TensorTab
   return model;
 }
 
-Result<std::shared_ptr<const Model>> load_gguf(const std::string& path, bool digest) {
+Result<std::shared_ptr<const Model>> load_gguf(const std::string& path, const FindDigest& digest) {
   TROUPE_ASSIGN(GgufSet set, open_gguf(path));
   auto built = build_model(set.first, set.tensors);
   if (!built) {
@@ -36,10 +36,10 @@ Result<std::shared_ptr<const Model>> load_gguf(const std::string& path, bool dig
     return failure;
   }
   Model& model = **built;
-  if (digest) {
-    model.weights_digest =
-        set.files.size() == 1 ? weights_digest(set.first) : weights_digest(set.tensors);
-  }
+  model.weights_digest = digest(set.files, [&] {
+    return set.files.size() == 1 ? weights_digest(set.first) : weights_digest(set.tensors);
+  });
+  model.files = std::move(set.files);
   model.file_bytes = set.file_bytes;
   model.mapping = std::make_shared<TensorTable>(std::move(set.tensors));
   return std::shared_ptr<const Model>(*built);
@@ -53,7 +53,7 @@ Status refuse_parts(const GgufFile& file) {
 }
 
 Result<std::shared_ptr<const Model>> load(const std::string& path, const ReadTokenizer& tokenizer,
-                                          bool digest) {
+                                          const FindDigest& digest) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return load_gguf(path, digest);
   CheckpointOptions options;
@@ -75,13 +75,17 @@ Result<std::shared_ptr<const Model>> parse_model(std::span<const std::byte> byte
 }
 
 Result<std::shared_ptr<const Model>> load_model(const std::string& path,
-                                                const ReadTokenizer& tokenizer) {
-  return load(path, tokenizer, true);
+                                                const ReadTokenizer& tokenizer,
+                                                const KnownDigest& known_digest) {
+  return load(path, tokenizer, [&](const auto& files, const auto& read) {
+    const auto known = known_digest ? known_digest(files) : std::nullopt;
+    return known ? *known : read();
+  });
 }
 
 Result<std::shared_ptr<const Model>> outline_model(const std::string& path,
                                                    const ReadTokenizer& tokenizer) {
-  return load(path, tokenizer, false);
+  return load(path, tokenizer, [](const auto&, const auto&) { return Digest{}; });
 }
 
 }  // namespace troupe::model

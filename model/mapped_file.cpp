@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "base/concat.hpp"
@@ -47,8 +48,6 @@ Result<std::span<const std::byte>> map(int descriptor, const std::string& path) 
     return error(Code::unavailable,
                  concat("cannot map ", size, " bytes of ", path, ": ", reason(errno)));
   }
-  // Only a hint: every byte is read soon, by the digest and by the first token.
-  (void)madvise(address, size, MADV_WILLNEED);
   return std::span(static_cast<const std::byte*>(address), size);
 }
 
@@ -65,6 +64,14 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
 
 MappedFile::~MappedFile() {
   munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void will_read(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
+  // Only a hint: whether it is taken changes nothing but the time.
+  if (!bytes.empty()) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_WILLNEED);
 }
 
 }  // namespace troupe::model

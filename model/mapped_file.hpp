@@ -30,4 +30,7 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// Mapped bytes that are read soon: the system may fetch them ahead.
+void will_read(std::span<const std::byte> bytes);
+
 }  // namespace troupe::model

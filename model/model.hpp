@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ struct Model {
   text::TokenizerSpec tokenizer;
   Digest weights_digest{};  ///< SHA-256 over all tensors in their stored form (numerics.md 8)
   size_t file_bytes = 0;
+  std::vector<std::string> files;       ///< paths of those that the weights lie in, in order
   std::shared_ptr<const void> mapping;  ///< keeps the file mapped while any Tensor is used
 };
 
@@ -85,11 +87,15 @@ struct Model {
 /// the readers (text/tokenizer_file.hpp).
 using ReadTokenizer = std::function<Result<text::TokenizerSpec>(const std::string& folder)>;
 
+/// The digest of the weights in these files (paths), if somebody has it: it takes reading them all.
+using KnownDigest = std::function<std::optional<Digest>(const std::vector<std::string>& files)>;
+
 /// `path`: a GGUF file, or a folder with config.json and weights in safetensors. Everything is
 /// checked; every count, offset and shape is verified before use. Without `tokenizer` a folder's
 /// model has no tokenizer. Errors: not_found, corrupt (what is wrong and where), unsupported (with
 /// what is supported).
 Result<std::shared_ptr<const Model>> load_model(const std::string& path,
-                                                const ReadTokenizer& tokenizer = {});
+                                                const ReadTokenizer& tokenizer = {},
+                                                const KnownDigest& known_digest = {});
 
 }  // namespace troupe::model

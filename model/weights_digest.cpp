@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/mapped_file.hpp"
+
 namespace troupe::model {
 
 Digest weights_digest(const GgufFile& file) {
@@ -13,6 +15,7 @@ Digest weights_digest(const GgufFile& file) {
   std::sort(tensors.begin(), tensors.end(),
             [](const GgufTensor* a, const GgufTensor* b) { return a->name < b->name; });
 
+  for (const GgufTensor& tensor : file.tensors()) will_read(tensor.data);
   Sha256 hash;
   hash.update(std::string_view("troupe weights 1"));
   hash.update_u64(tensors.size());
@@ -29,6 +32,7 @@ Digest weights_digest(const GgufFile& file) {
 }
 
 Digest weights_digest(const TensorTable& table) {
+  for (const auto& [name, tensor] : table.all()) will_read(tensor.data);
   Sha256 hash;
   hash.update(std::string_view("troupe weights 2"));
   hash.update_u64(table.all().size());

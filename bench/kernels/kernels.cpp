@@ -63,7 +63,7 @@ void bench_reading(model::Tensor tensor, const std::string& label, const Limits&
   tensor.rows = static_cast<uint32_t>(weight_bytes / tensor.row_bytes()) / panel_rows * panel_rows;
   const std::vector<std::byte> bytes(tensor.bytes(), std::byte{0x2c});
   tensor.data = bytes.data();
-  WeightArena arena;
+  MemoryArena arena;
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, 0, arena, pool);
   if (!packed.ok()) return;
@@ -88,7 +88,7 @@ void bench_reading(model::Tensor tensor, const std::string& label, const Limits&
 
 void bench_matmul(const model::Tensor& tensor, const std::string& label, const Limits& limits,
                   std::vector<Row>& rows) {
-  WeightArena arena;
+  MemoryArena arena;
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, 0, arena, pool);
   if (!packed.ok()) return;
@@ -159,7 +159,7 @@ void bench_attention(const Limits& limits, std::vector<Row>& rows) {
 
 Limits bench_limits(std::vector<Row>& rows) {
   constexpr size_t read_bytes = size_t{256} << 20;
-  WeightArena arena;  // on huge pages, as weights are
+  MemoryArena arena;  // on huge pages, as weights are
   Result<uint8_t*> memory = arena.take(read_bytes);
   if (!memory.ok()) std::abort();
   std::memset(*memory, 1, read_bytes);

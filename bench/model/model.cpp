@@ -18,6 +18,7 @@
 
 #include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
+#include "cpu/pack_file.hpp"
 #include "kv/region.hpp"
 
 using namespace troupe;
@@ -155,19 +156,27 @@ Flags parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Flags flags = parse(argc, argv);
   std::vector<bench::Row> rows;
-  Result<std::shared_ptr<const model::Model>> model = model::load_model(flags.path);
+  cpu::CpuOptions options;
+  options.threads = flags.threads;
+  Result<std::shared_ptr<const model::Model>> model = Error{};
+  const Times loading = time_of([&] {
+    options.pack = cpu::find_pack(flags.path, options.mode);
+    options.pack_use = cpu::pack_use(true);
+    model = model::load_model(flags.path, {}, [&options](const auto& files) {
+      return options.pack ? options.pack->digest_of(files) : std::nullopt;
+    });
+  });
   if (!model.ok()) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
     return 1;
   }
-  cpu::CpuOptions options;
-  options.threads = flags.threads;
   Result<std::unique_ptr<engine::Backend>> backend = Error{};
   const Times packing = time_of([&] { backend = cpu::make_cpu_backend(*model, options); });
   if (!backend.ok()) {
     std::fprintf(stderr, "%s\n", backend.error().message().c_str());
     return 1;
   }
+  rows.push_back(bench::row("load", {loading.wall * 1e3}, "ms"));
   rows.push_back(bench::row("pack", {packing.wall * 1e3}, "ms"));
   constexpr uint32_t pages = (8192 + 64 * 256) / page_tokens;
   auto region = kv::allocate_region(pages * (*backend)->kv_layout().block_bytes());

@@ -77,7 +77,7 @@ void check(const Case& c, const testing::Bytes& bytes, const std::vector<float>&
   const Tensor tensor = tensor_of(c.type, c.rows, c.cols, bytes);
   const std::vector<float> start = testing::random_floats(size_t{c.tokens} * c.rows, 7);
   const std::vector<float> want = expected(tensor, c, x, start);
-  WeightArena arena;
+  MemoryArena arena;
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, c.unit_cols, arena, pool);
   REQUIRE(packed.ok());
@@ -257,7 +257,7 @@ TEST_CASE("segments are whole units, and all of them are there") {
 }
 
 TEST_CASE("a row that does not fill its blocks is refused") {
-  WeightArena arena;
+  MemoryArena arena;
   ThreadPool pool(1);
   const testing::Bytes bytes(100);
   auto packed = PackedMatrix::pack(tensor_of(TensorType::q4_1, 1, 33, bytes), ComputeMode::fast, 0,

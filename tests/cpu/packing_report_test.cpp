@@ -32,7 +32,7 @@ TEST_CASE("what a matrix will take is what it takes") {
         model::TensorType::q2_k, model::TensorType::f8_e4m3}) {
     for (const ComputeMode mode : {ComputeMode::fast, ComputeMode::exact}) {
       const model::Tensor tensor = matrix_of(type, 33, 512);
-      WeightArena arena;
+      MemoryArena arena;
       const auto packed = PackedMatrix::pack(tensor, mode, 0, arena, pool);
       REQUIRE(packed.ok());
       CHECK(packed_matrix_bytes(tensor, mode) == packed->bytes());

@@ -9,10 +9,15 @@
 namespace troupe::actors {
 namespace {
 
-constexpr uint32_t probe_tokens = 64;
+/// A worker that was killed is missed for as long as this takes: what two spans of a prompt may
+/// take, and the spans after them again. Their length fits, within these bounds.
+constexpr double probe_us = 200'000;
+constexpr uint32_t probe_tokens_min = 8, probe_tokens_max = 64;
+/// A token of a prompt takes about this much of a step of one token.
+constexpr double prompt_share = 0.5;
 constexpr uint32_t deep_blocks_max = 4;
 
-/// Microseconds of one span, the best of `runs`: starting up must not take seconds.
+/// Microseconds of one span, the best of `runs`.
 Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>& pages,
                          uint32_t first, uint32_t count, uint64_t runs) {
   double best = 0;
@@ -47,19 +52,24 @@ Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
   const uint32_t per_block = pool.layout().tokens_per_block;
   const auto covered =
       std::min(static_cast<uint32_t>(pages.size()) * per_block, backend.capabilities().context_max);
-  const uint32_t count = std::min(probe_tokens, covered);
-  TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count, 2));
   v1::DeviceProfile profile;
+  // First, so that what is touched for the first time costs no long span.
+  TROUPE_ASSIGN(const double step, time_span(backend, pages, 0, 1, 3));
+  profile.set_decode_us_per_step(step);
+  const double fits = probe_us / (2 * prompt_share * step);
+  const auto wanted =
+      static_cast<uint32_t>(std::clamp<double>(fits, probe_tokens_min, probe_tokens_max));
+  const uint32_t count = std::min(wanted, covered);
+  TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count, 2));
   profile.set_prefill_us_per_token(shallow / count);
   profile.set_transfer_bytes_per_us(copy_bytes_per_us(pool, pages.front(), pages.back()));
-  // The deep span reads the blocks before it, so they are written first.
-  for (uint32_t at = count; at + count <= covered; at += count) {
+  // The deep span reads what is before it, so that is written first, as far as there is time.
+  const TimeUs deadline = now_us() + static_cast<TimeUs>(probe_us);
+  for (uint32_t at = count; at + count <= covered && now_us() < deadline; at += count) {
     TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count, 1));
     const double context = static_cast<double>(at) * count;
     profile.set_attention_ns_per_token_per_context(std::max(0.0, (deep - shallow) * 1e3 / context));
   }
-  TROUPE_ASSIGN(const double step, time_span(backend, pages, count - 1, 1, 3));
-  profile.set_decode_us_per_step(step);
   return profile;
 }
 

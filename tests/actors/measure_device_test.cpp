@@ -36,6 +36,18 @@ TEST_CASE("a device is measured without leaving anything in its pool") {
   }
 }
 
+TEST_CASE("a slow device is not measured for seconds") {
+  engine::SimOptions options;
+  options.us_per_step = 0;
+  options.us_per_token = 20'000;
+  const TimeUs before = now_us();
+  const auto profile = measure(20, options);
+  REQUIRE(profile.ok());
+  CHECK(profile->prefill_us_per_token() >= 20'000);
+  // 64 tokens in each span would take 4 s.
+  CHECK(now_us() - before < 1'500'000);
+}
+
 TEST_CASE("a context shorter than a block is measured as far as it goes") {
   for (const uint32_t context : {1u, 2u, 50u, 63u, 64u, 65u, 127u}) {
     CAPTURE(context);

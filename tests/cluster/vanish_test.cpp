@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include "actors/limits.hpp"
 #include "tests/support/cluster_request.hpp"
 
 namespace troupe::testing {
@@ -47,6 +48,29 @@ TEST_CASE(
   const size_t held = stopped->out().size();
   CHECK(eventually([&] { return stopped->out().size() > held; }, 10'000));
   stopped->send(SIGKILL);
+  CHECK(cluster.wait_idle() == "");
+}
+
+TEST_CASE(
+    "vanish: a client that stands still frees its worker in time, and goes on when it wakes") {
+  TestCluster cluster;
+  cluster.up();
+  const std::vector<std::string> asked = {"generate", "six",          "--max-tokens",
+                                          "6000",     "--ignore-eos", "--temperature",
+                                          "1",        "--seed",       "5"};
+  const Finished undisturbed = cluster.run(asked, 120'000);
+  REQUIRE(undisturbed.exit_code == 0);
+  const auto sleeper = cluster.start(asked);
+  REQUIRE(eventually([&] { return sleeper->out().size() > 200; }, 20'000));
+  sleeper->send(SIGSTOP);
+  // A pause that is shorter than this costs nothing.
+  const auto bound_ms = static_cast<int>(actors::limits::client_silence_us / 1000) + 5'000;
+  CHECK(cluster.wait_idle(bound_ms) == "");
+  CHECK(sleeper->out().size() < undisturbed.out.size());
+  sleeper->send(SIGCONT);
+  const Finished woken = sleeper->wait(120'000);
+  CHECK(woken.exit_code == 0);
+  CHECK(woken.out == undisturbed.out);
   CHECK(cluster.wait_idle() == "");
 }
 

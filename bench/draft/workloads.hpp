@@ -51,7 +51,7 @@ inline std::string edit_prompt(const std::vector<std::string>& versions) {
 }
 
 /// Beginnings of texts that go on without repeating anything.
-inline std::string story_prompt(uint32_t round, uint32_t turn) {
+inline std::string story_prompt(uint32_t round) {
   static const char* const beginnings[] = {
       "On the third morning of the voyage the captain",
       "The history of glass begins with",
@@ -62,7 +62,7 @@ inline std::string story_prompt(uint32_t round, uint32_t turn) {
       "When the power came back, the first thing she saw",
       "A good bread needs four things:",
   };
-  return beginnings[(round * 3 + turn) % 8];
+  return beginnings[round % 8];
 }
 
 }  // namespace troupe::bench

@@ -94,13 +94,13 @@ TEST_CASE("every flag says its default, and what it expects when its value is mi
 
 TEST_CASE("every flag that takes no text refuses a wrong value with its name, range and example") {
   const std::vector<std::string> texts = {
-      "--stop",          "--system",       "--cluster",         "--model",        "--host",
-      "--name",          "--file",         "--run-dir",         "--token-ids",    "--messages",
-      "--tools",         "--documents",    "--variables",       "--template",     "--text",
-      "--join",          "--certs",        "--address",         "--data-address", "--model-name",
-      "--manifest",      "--out",          "--record",          "--replay",       "--listen",
-      "--api-key",       "--api-key-file", "--tls-certificate", "--tls-key",      "--allowed-host",
-      "--allowed-origin"};
+      "--stop",           "--system",       "--cluster",         "--model",        "--host",
+      "--name",           "--file",         "--run-dir",         "--token-ids",    "--messages",
+      "--tools",          "--documents",    "--variables",       "--template",     "--text",
+      "--join",           "--certs",        "--address",         "--data-address", "--model-name",
+      "--manifest",       "--out",          "--record",          "--replay",       "--listen",
+      "--api-key",        "--api-key-file", "--tls-certificate", "--tls-key",      "--allowed-host",
+      "--allowed-origin", "--output"};
   size_t seen = 0;
   for (const Flag& flag : all_flags()) {
     if (!flag.takes_value || std::ranges::find(texts, flag.name) != texts.end()) continue;

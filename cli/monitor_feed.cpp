@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace troupe::cli {
@@ -74,6 +75,7 @@ Result<ReplayFeed> ReplayFeed::open(const std::string& path) {
 
 Status ReplayFeed::take_next() {
   const v1::RecordedEvent& event = *next_;
+  last_us_ = event.wall_us();
   if (event.has_members()) {
     model_.take_members(event.members(), event.wall_us());
   } else {
@@ -87,6 +89,8 @@ Status ReplayFeed::advance(int64_t us) {
   if (at_end()) return {};
   wall_us_ += us;
   while (next_ && next_->wall_us() <= wall_us_) TROUPE_TRY(take_next());
+  // Nothing is known of what came after: rates and silences are those of the last moment.
+  if (at_end()) wall_us_ = std::min(wall_us_, last_us_);
   return {};
 }
 

@@ -64,6 +64,7 @@ class ReplayFeed {
   MonitorModel model_;
   std::optional<v1::RecordedEvent> next_;
   int64_t wall_us_ = 0;
+  int64_t last_us_ = 0;  ///< of the newest event that was taken
 };
 
 /// Microseconds since 1970.

@@ -97,6 +97,13 @@ TEST_CASE("a replay takes its time") {
   REQUIRE(feed->advance(60'000'000).ok());
   CHECK(feed->at_end());
   CHECK(feed->model().requests().size() == 20);
+  // Its clock stands at the last event, however long somebody looks at it, and however fast.
+  auto whole = ReplayFeed::open(path);
+  REQUIRE(whole.ok());
+  REQUIRE(whole->finish().ok());
+  CHECK(feed->wall_us() == whole->wall_us());
+  REQUIRE(feed->advance(60'000'000).ok());
+  CHECK(feed->wall_us() == whole->wall_us());
 }
 
 TEST_CASE("a recording is not overwritten, and belongs to its user") {

@@ -234,5 +234,90 @@ TEST_CASE("streams in which nothing is said get comments, none once they are ove
   CHECK(at.later.empty());
 }
 
+TEST_CASE("every parameter that the SDK has is known: taken, or without meaning here") {
+  FakeService at;
+  const Json tool = {{"type", "function"},
+                     {"function", {{"name", "look"}, {"parameters", {{"type", "object"}}}}}};
+  Json shared = {{"model", "m"},
+                 {"frequency_penalty", 0.5},
+                 {"logit_bias", {{"65", 5}}},
+                 {"max_tokens", 9},
+                 {"n", 2},
+                 {"presence_penalty", 0.5},
+                 {"seed", 5},
+                 {"stop", Json::array({"x"})},
+                 {"stream", true},
+                 {"stream_options", {{"include_usage", true}}},
+                 {"temperature", 0.5},
+                 {"top_p", 0.5},
+                 {"user", "u"},
+                 {"top_k", 5},
+                 {"min_p", 0.1},
+                 {"repetition_penalty", 1.1},
+                 {"ignore_eos", true},
+                 {"min_tokens", 1},
+                 {"priority", 1}};
+  Json chat = shared;
+  chat.update(Json{{"messages", chat_body()["messages"]},
+                   {"logprobs", true},
+                   {"top_logprobs", 2},
+                   {"max_completion_tokens", 9},
+                   {"metadata", {{"a", "b"}}},
+                   {"modalities", {"text"}},
+                   {"parallel_tool_calls", true},
+                   {"prompt_cache_key", "k"},
+                   {"prompt_cache_retention", "24h"},
+                   {"reasoning_effort", "low"},
+                   {"response_format", {{"type", "text"}}},
+                   {"safety_identifier", "s"},
+                   {"service_tier", "auto"},
+                   {"store", false},
+                   {"tool_choice", "auto"},
+                   {"tools", {tool}},
+                   {"verbosity", "low"},
+                   {"chat_template_kwargs", {{"a", true}}}});
+  chat.erase("max_tokens");
+  Json completion = shared;
+  completion.update(Json{{"prompt", "Hi"}, {"best_of", 2}, {"echo", false}, {"logprobs", 1}});
+  const Json response = {{"model", "m"},
+                         {"input", "Hi"},
+                         {"instructions", "Be brief."},
+                         {"max_output_tokens", 9},
+                         {"metadata", {{"a", "b"}}},
+                         {"parallel_tool_calls", true},
+                         {"prompt_cache_key", "k"},
+                         {"prompt_cache_retention", "24h"},
+                         {"reasoning", {{"effort", "low"}}},
+                         {"safety_identifier", "s"},
+                         {"service_tier", "auto"},
+                         {"store", false},
+                         {"stream", true},
+                         {"temperature", 0.5},
+                         {"text", {{"format", {{"type", "text"}}}}},
+                         {"tool_choice", "auto"},
+                         {"tools", Json::array()},
+                         {"top_p", 0.5},
+                         {"truncation", "disabled"},
+                         {"user", "u"},
+                         {"background", false},
+                         {"include", Json::array()}};
+  for (const auto& [path, body] :
+       std::vector<std::pair<std::string, Json>>{{"/v1/chat/completions", chat},
+                                                 {"/v1/completions", completion},
+                                                 {"/v1/responses", response}}) {
+    CAPTURE(path);
+    const auto got = at.post(path, body);
+    INFO(got->body);
+    CHECK(got->status == 200);
+  }
+  const std::string page = at.service->counts().page();
+  const std::string family = "\ntroupe_gateway_unknown_fields_total{";
+  for (size_t from = 0; (from = page.find(family, from)) != std::string::npos; ++from) {
+    FAIL_CHECK(page.substr(from + 1, page.find('\n', from + 1) - from - 1));
+  }
+  CHECK(at.cast.requests.at(0).sampling.temperature == 0.5f);
+  CHECK(at.cast.requests.at(0).choices == 2);
+}
+
 }  // namespace
 }  // namespace troupe::testing

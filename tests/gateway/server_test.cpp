@@ -1,4 +1,6 @@
 // The HTTP server on loopback: bounds, odd clients, peers that go away.
+#include <ifaddrs.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -254,6 +256,50 @@ TEST_CASE("http: connections beyond the limit are closed, those that are there g
   clients[1].close();
   REQUIRE(eventually([&] { return at.server->counts().connections == 2; }, 2'000));
   RawClient again = at.client();
+  again.send("GET /again HTTP/1.1\r\n" + host + "\r\n");
+  CHECK(again.take_reply().find("GET /again") != std::string::npos);
+}
+
+/// An address of this machine beside loopback; empty: it has none.
+std::string other_address() {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return {};
+  std::string found;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    ::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
+    if (!std::string(text).starts_with("127.")) found = text;
+  }
+  ::freeifaddrs(all);
+  return found;
+}
+
+TEST_CASE("http: one address has so many connections, and takes none of another's") {
+  const std::string address = other_address();
+  if (address.empty()) {
+    MESSAGE("this machine has loopback alone");
+    return;
+  }
+  gateway::ServerOptions options;
+  options.address = "0.0.0.0";
+  options.connections_per_address_max = 3;
+  const EchoServer at(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) clients.emplace_back(at.server->port(), address);
+  REQUIRE(eventually([&] { return at.server->counts().connections == 3; }, 2'000));
+  RawClient more(at.server->port(), address);
+  CHECK(more.read_to_end(2'000));
+  CHECK(at.server->counts().turned_away == 1);
+  for (int i = 0; i < 5; ++i) clients.push_back(at.client());
+  for (RawClient& client : clients) {
+    client.send("GET /fine HTTP/1.1\r\n" + host + "\r\n");
+    CHECK(client.take_reply().find("GET /fine") != std::string::npos);
+  }
+  clients[0].close();
+  REQUIRE(eventually([&] { return at.server->counts().connections == 7; }, 2'000));
+  RawClient again(at.server->port(), address);
   again.send("GET /again HTTP/1.1\r\n" + host + "\r\n");
   CHECK(again.take_reply().find("GET /again") != std::string::npos);
 }

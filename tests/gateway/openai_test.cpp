@@ -234,8 +234,8 @@ TEST_CASE("streams in which nothing is said get comments, none once they are ove
   CHECK(at.later.empty());
 }
 
-TEST_CASE("every parameter that the SDK has is known: taken, or without meaning here") {
-  FakeService at;
+/// Bodies with all that the SDK can send, by path.
+std::vector<std::pair<std::string, Json>> full_bodies() {
   const Json tool = {{"type", "function"},
                      {"function", {{"name", "look"}, {"parameters", {{"type", "object"}}}}}};
   Json shared = {{"model", "m"},
@@ -279,32 +279,39 @@ TEST_CASE("every parameter that the SDK has is known: taken, or without meaning 
   chat.erase("max_tokens");
   Json completion = shared;
   completion.update(Json{{"prompt", "Hi"}, {"best_of", 2}, {"echo", false}, {"logprobs", 1}});
-  const Json response = {{"model", "m"},
-                         {"input", "Hi"},
-                         {"instructions", "Be brief."},
-                         {"max_output_tokens", 9},
-                         {"metadata", {{"a", "b"}}},
-                         {"parallel_tool_calls", true},
-                         {"prompt_cache_key", "k"},
-                         {"prompt_cache_retention", "24h"},
-                         {"reasoning", {{"effort", "low"}}},
-                         {"safety_identifier", "s"},
-                         {"service_tier", "auto"},
-                         {"store", false},
-                         {"stream", true},
-                         {"temperature", 0.5},
-                         {"text", {{"format", {{"type", "text"}}}}},
-                         {"tool_choice", "auto"},
-                         {"tools", Json::array()},
-                         {"top_p", 0.5},
-                         {"truncation", "disabled"},
-                         {"user", "u"},
-                         {"background", false},
-                         {"include", Json::array()}};
-  for (const auto& [path, body] :
-       std::vector<std::pair<std::string, Json>>{{"/v1/chat/completions", chat},
-                                                 {"/v1/completions", completion},
-                                                 {"/v1/responses", response}}) {
+  return {{"/v1/chat/completions", chat}, {"/v1/completions", completion}};
+}
+
+Json full_response() {
+  return {{"model", "m"},
+          {"input", "Hi"},
+          {"instructions", "Be brief."},
+          {"max_output_tokens", 9},
+          {"metadata", {{"a", "b"}}},
+          {"parallel_tool_calls", true},
+          {"prompt_cache_key", "k"},
+          {"prompt_cache_retention", "24h"},
+          {"reasoning", {{"effort", "low"}}},
+          {"safety_identifier", "s"},
+          {"service_tier", "auto"},
+          {"store", false},
+          {"stream", true},
+          {"temperature", 0.5},
+          {"text", {{"format", {{"type", "text"}}}}},
+          {"tool_choice", "auto"},
+          {"tools", Json::array()},
+          {"top_p", 0.5},
+          {"truncation", "disabled"},
+          {"user", "u"},
+          {"background", false},
+          {"include", Json::array()}};
+}
+
+TEST_CASE("every parameter that the SDK has is known: taken, or without meaning here") {
+  FakeService at;
+  auto bodies = full_bodies();
+  bodies.emplace_back("/v1/responses", full_response());
+  for (const auto& [path, body] : bodies) {
     CAPTURE(path);
     const auto got = at.post(path, body);
     INFO(got->body);

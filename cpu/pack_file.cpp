@@ -14,11 +14,6 @@
 #include "model/files_identity.hpp"
 
 namespace troupe::cpu {
-namespace {
-
-constexpr const char* component = "weights";
-
-}  // namespace
 
 Result<std::shared_ptr<const PackFile>> PackFile::open(const std::string& path) {
   auto pack = std::make_shared<PackFile>();
@@ -101,7 +96,7 @@ Result<PackedModel> use_pack(std::shared_ptr<const model::Model> model, const Cp
   TROUPE_ASSIGN(PackedModel packed,
                 pack_model(std::move(model), options.mode, pool,
                            std::make_shared<PackArena>(pack, copies ? &pool : nullptr)));
-  log_info(component, concat(bytes_text(bytes), copies ? " copied" : " mapped", " from ",
+  log_info("weights", concat(bytes_text(bytes), copies ? " copied" : " mapped", " from ",
                              pack->path(), " in ", (now_us() - started_us) / 1000, " ms"));
   return packed;
 }
@@ -113,7 +108,7 @@ PackUse pack_use(bool decodes) {
   if (*wanted == "off") return PackUse::off;
   if (*wanted == "map") return PackUse::map;
   if (*wanted == "copy") return PackUse::copy;
-  log_warning(component, concat("TROUPE_PACK is \"", *wanted, "\", expected map, copy or off"));
+  log_warning("weights", concat("TROUPE_PACK is \"", *wanted, "\", expected map, copy or off"));
   return usual;
 }
 
@@ -129,7 +124,7 @@ std::shared_ptr<const PackFile> find_pack(const std::string& model_path, Compute
   auto pack = PackFile::open(pack_path(model_path, mode));
   if (!pack) {
     if (pack.error().code != Code::not_found) {
-      log_warning(component, concat("the pack is not used: ", pack.error().message()));
+      log_warning("weights", concat("the pack is not used: ", pack.error().message()));
     }
     return nullptr;
   }

@@ -38,6 +38,7 @@ struct GenerateRequest {
   bool parse_special = false;  ///< control tokens spelled in `text` become control tokens
   bool explain = false;        ///< ask the router why it chose
   std::string model;           ///< empty: the cluster's only one
+  std::string tenant;          ///< whose request it is; empty: of who names none ("default")
 };
 
 /// New output of one choice.

@@ -20,6 +20,7 @@ v1::PrepareRequest to_prepare(const ClientRequest& asked) {
   wire.set_without_special(asked.without_special);
   wire.set_chat_json(request.chat_json);
   wire.set_model(request.model);
+  wire.set_tenant(request.tenant);
   if (request.text) {
     wire.set_has_text(true);
     wire.set_text(*request.text);

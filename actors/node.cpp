@@ -108,6 +108,7 @@ Status Node::Impl::start_roles() {
         Preparer::make(*model, options.worker.context_max, options.model_name,
                        {options.limits.output_tokens_max, options.limits.request_timeout_ms});
     if (!made) return made.error();
+    (*made)->set_salt_secret(options.salt_secret);
     auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)), metrics);
     add_role("front", handle);
     state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));

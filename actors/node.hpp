@@ -48,6 +48,7 @@ struct NodeOptions {
   std::string host = "127.0.0.1";  ///< address that the port binds to
   uint16_t port = 0;               ///< 0: the system chooses
   TlsFiles tls;                    ///< empty: no network, everything in this process
+  std::string salt_secret;         ///< for front: what tenants' blocks are named after
   std::string manifest_digest;
   std::string directory_host;  ///< ignored when this node is the directory
   uint16_t directory_port = 0;

@@ -6,6 +6,7 @@
 
 #include "actors/context_error.hpp"
 #include "actors/limits.hpp"
+#include "actors/tenant_salt.hpp"
 #include "base/concat.hpp"
 #include "engine/sampling.hpp"
 #include "schemas/convert.hpp"
@@ -112,6 +113,7 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   options.add_special = !request.without_special();
   options.parse_special = request.parse_special();
   options.memo = memo_.get();
+  options.memo_scope = request.tenant();
   if (request.has_text()) return tokenizer_->encode(request.text(), options);
   for (int i = 0; i < request.messages_size(); ++i) {
     if (const auto at = text::first_invalid_utf8(request.messages(i).content())) {
@@ -217,15 +219,15 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
   *prepared.mutable_sampling() = schemas::to_wire(sampling);
   prepared.set_context_max(context_max_);
   prepared.set_timeout_ms(static_cast<uint64_t>(limits_.timeout_ms));
-  name_blocks(prepared);
+  name_blocks(prepared, request.tenant());
   return prepared;
 }
 
-void Preparer::name_blocks(v1::PreparedRequest& prepared) const {
+void Preparer::name_blocks(v1::PreparedRequest& prepared, const std::string& tenant) const {
   Digest fingerprint{};
   if (fingerprint_.size() != fingerprint.size() || tokens_per_block_ == 0) return;
   std::memcpy(fingerprint.data(), fingerprint_.data(), fingerprint.size());
-  const kv::BlockName root = kv::root_name(fingerprint, "");
+  const kv::BlockName root = kv::root_name(fingerprint, tenant_salt(salt_secret_, tenant));
   const std::vector<int32_t> tokens(prepared.prompt().begin(), prepared.prompt().end());
   prepared.set_root(schemas::pack_name(root));
   prepared.set_names(schemas::pack_names(kv::block_names(root, tokens, tokens_per_block_)));

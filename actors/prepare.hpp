@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
 #include "kv/block_name.hpp"
@@ -35,6 +36,8 @@ class Preparer {
 
   /// What the workers said that their blocks are interchangeable with.
   void set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block);
+  /// What the salts of tenants are derived from: the same in every front of a cluster.
+  void set_salt_secret(std::string secret) { salt_secret_ = std::move(secret); }
 
   /// The prepared request, or one with its failure set; for another purpose than a generation what
   /// was asked for. `random_seed` is used when the request has no seed.
@@ -50,7 +53,7 @@ class Preparer {
   v1::ModelCard card() const;
   Result<std::vector<int32_t>> tokens_of(const v1::PrepareRequest& request) const;
   Result<text::ChatPrompt> render(const v1::PrepareRequest& request) const;
-  void name_blocks(v1::PreparedRequest& prepared) const;
+  void name_blocks(v1::PreparedRequest& prepared, const std::string& tenant) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> template_;
@@ -63,6 +66,7 @@ class Preparer {
   uint32_t context_max_ = 0;
   uint32_t vocab_size_ = 0;
   std::string fingerprint_;
+  std::string salt_secret_;
   uint32_t tokens_per_block_ = 0;
 };
 

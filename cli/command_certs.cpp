@@ -14,6 +14,7 @@
 #include "launch/manifest_value.hpp"
 #include "launch/nearest.hpp"
 #include "launch/plan.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -55,7 +56,10 @@ int do_init(const CertsFlags& flags) {
   if (auto made = launch::make_authority(flags.folder, flags.cluster); !made) {
     return report(made.error(), flags.json);
   }
-  return tell(flags, {"ca.pem", "ca-key.pem"}, flags.folder);
+  if (auto made = launch::provide_salt_secret(flags.folder); !made) {
+    return report(made.error(), flags.json);
+  }
+  return tell(flags, {"ca.pem", "ca-key.pem", launch::salt_secret_name}, flags.folder);
 }
 
 /// The nodes that were named, or those of the manifest's host and the client.
@@ -86,6 +90,7 @@ Result<std::vector<std::string>> nodes_of(const CertsFlags& flags) {
 Status issue(const CertsFlags& flags, const std::vector<std::string>& nodes,
              std::vector<std::string>& made) {
   if (!flags.out.empty()) TROUPE_TRY(launch::make_private_folder(flags.out));
+  if (auto secret = launch::provide_salt_secret(flags.folder); !secret) return secret.error();
   for (const std::string& node : nodes) {
     TROUPE_TRY(launch::make_certificate(flags.folder, node, flags.out));
     made.push_back(node + ".pem");
@@ -122,7 +127,7 @@ void add_certs(CLI::App& app, Chosen& run) {
   add_text(*issue_command, "--host", flags->host,
            "with --manifest: only processes of that host (default: all)");
   add_text(*issue_command, "--out", flags->out,
-           "a folder to carry to a host: certificates and ca.pem, not the authority's key "
+           "a folder to carry to a host: certificates, ca.pem and salt-secret, not the authority's key "
            "(default: the folder of the authority)");
   issue_command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
   issue_command->callback([&run, flags, issue_command] {

@@ -18,6 +18,7 @@
 #include "launch/certificates.hpp"
 #include "launch/cluster.hpp"
 #include "launch/run_directory.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -93,6 +94,7 @@ Status serve(const ServeFlags& flags, const sigset_t& signals) {
   options.host = flags.host;
   options.port = flags.port;
   options.tls = {files.certificate, files.key, files.authority};
+  TROUPE_ASSIGN(options.salt_secret, launch::provide_salt_secret(directory.path()));
   options.model_path = flags.model.model_path;
   options.model_name =
       flags.model_name.empty() ? model_name_of(flags.model.model_path) : flags.model_name;

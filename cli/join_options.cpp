@@ -8,6 +8,7 @@
 #include "cli/restart.hpp"
 #include "launch/certificates.hpp"
 #include "launch/nearest.hpp"
+#include "launch/salt_secret.hpp"
 #include "transport/environment.hpp"
 
 namespace troupe::cli {
@@ -106,6 +107,9 @@ Result<actors::NodeOptions> join_options(const JoinFlags& flags) {
   }
   const auto files = launch::certificate_files(flags.certificates, flags.name);
   options.tls = {files.certificate, files.key, files.authority};
+  if (std::ranges::find(flags.roles, "front") != flags.roles.end()) {
+    TROUPE_ASSIGN(options.salt_secret, launch::read_salt_secret(flags.certificates));
+  }
   options.name = flags.name;
   options.roles = flags.roles;
   options.host = flags.address;

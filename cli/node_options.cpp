@@ -13,6 +13,7 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   options.port = start.process.port;
   options.tls = {start.certificates.certificate, start.certificates.key,
                  start.certificates.authority};
+  options.salt_secret = start.salt_secret;
   options.manifest_digest = start.manifest_digest;
   options.directory_host = start.directory_host;
   options.directory_port = start.directory_port;

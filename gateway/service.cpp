@@ -234,6 +234,7 @@ void Service::generate(std::shared_ptr<Call> call, const Json& body) {
     refuse(*call, *error);
     return;
   }
+  for (actors::GenerateRequest& request : generation.requests) request.tenant = call->tenant;
   counts_.unknown_fields(generation.unknown);
   counts_.parsed(static_cast<double>(now_us() - call->began_us) / 1e6);
   ReplyFacts facts{new_id(), std::time(nullptr), known};
@@ -251,6 +252,7 @@ void Service::count_tokens(std::shared_ptr<Call> call, const Json& body) {
     refuse(*call, *error);
     return;
   }
+  generation.requests.at(0).tenant = call->tenant;
   cast_.tokenize(std::move(generation.requests.at(0)), false,
                  [self = shared_from_this(), call](Result<std::vector<int32_t>> tokens) {
                    if (!tokens) {
@@ -290,6 +292,7 @@ void Service::tokenize(std::shared_ptr<Call> call, const Json& body) {
     refuse(*call, *error);
     return;
   }
+  request.tenant = call->tenant;
   cast_.tokenize(std::move(request), !adds_special,
                  [self = shared_from_this(), call, known](Result<std::vector<int32_t>> tokens) {
                    if (!tokens) {

@@ -14,6 +14,7 @@
 #include "base/concat.hpp"
 #include "launch/files.hpp"
 #include "launch/limits.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::launch {
 namespace {
@@ -216,7 +217,10 @@ Status make_certificate(const fs::path& folder, const std::string& node, const f
     return openssl_error("cannot make the certificate of " + node);
   }
   const CertificateFiles files = certificate_files(target, node);
-  if (!out.empty()) TROUPE_TRY(copy_authority(authority_files.authority, files.authority));
+  if (!out.empty()) {
+    TROUPE_TRY(copy_authority(authority_files.authority, files.authority));
+    TROUPE_TRY(copy_salt_secret(folder, out));
+  }
   return write_pair(files, made.get(), key.get());
 }
 

@@ -23,8 +23,8 @@ CertificateFiles certificate_files(const std::filesystem::path& folder, const st
 Status make_authority(const std::filesystem::path& folder, const std::string& cluster);
 
 /// Makes NAME.pem and NAME-key.pem, signed by the folder's authority; CN and SAN are the node's
-/// name. Never overwrites. With `out`, they come into that folder, beside a copy of ca.pem: what a
-/// host needs, without the authority's key.
+/// name. Never overwrites. With `out`, they come into that folder, beside copies of ca.pem
+/// and of the secret that KV blocks are named after: what a host needs, without the authority's key.
 Status make_certificate(const std::filesystem::path& folder, const std::string& node,
                         const std::filesystem::path& out = {});
 

@@ -86,10 +86,16 @@ Result<Manifest> load_manifest(const fs::path& path, const std::string& host) {
   Problems problems(path.string());
   find_models(manifest, host, folder, problems);
   TROUPE_TRY(problems.status());
+  const auto make_absolute = [&ignored](std::string& file) {
+    if (!file.empty()) file = fs::absolute(file, ignored).lexically_normal().string();
+  };
+  if (!manifest.spec.security().secret_path().empty()) {
+    make_absolute(*manifest.spec.mutable_security()->mutable_secret_path());
+  }
   for (v1::Manifest::Process& process : *manifest.spec.mutable_roles()) {
     for (std::string* file : {process.mutable_keys_path(), process.mutable_tls_certificate_path(),
                               process.mutable_tls_key_path(), process.mutable_store_path()}) {
-      if (!file->empty()) *file = fs::absolute(*file, ignored).lexically_normal().string();
+      make_absolute(*file);
     }
   }
   return manifest;

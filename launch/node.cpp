@@ -8,6 +8,7 @@
 #include "base/settings.hpp"
 #include "launch/limits.hpp"
 #include "launch/run_directory.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::launch {
 namespace {
@@ -51,6 +52,9 @@ Result<NodeStart> node_start(const std::filesystem::path& run_dir, const std::st
   start.directory_port = process->plays("directory") ? uint16_t{0} : state.directory_port;
   start.certificates = certificate_files(state.certificates, name);
   TROUPE_TRY(verify_certificate(state.certificates, name));
+  if (process->plays("front")) {
+    TROUPE_ASSIGN(start.salt_secret, salt_secret_of(start.spec.security(), state.certificates));
+  }
   start.run_dir = folder.path();
   for (const PlannedProcess& other : plan.processes) {
     if (other.is_here && other.plays("directory")) start.has_directory_here = true;

@@ -13,6 +13,7 @@
 #include "launch/limits.hpp"
 #include "launch/manifest_value.hpp"
 #include "launch/nearest.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::launch {
 namespace {
@@ -118,9 +119,8 @@ void RunDirectory::clear() const {
   std::error_code ignored;
   std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(path_, ignored)) {
-    if (entry.path().filename() != "logs" && entry.path().filename() != "lock") {
-      old.push_back(entry.path());
-    }
+    const fs::path name = entry.path().filename();
+    if (name != "logs" && name != "lock" && name != salt_secret_name) old.push_back(entry.path());
   }
   for (const fs::path& path : old) fs::remove_all(path, ignored);
 }

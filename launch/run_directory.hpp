@@ -42,7 +42,7 @@ class RunDirectory {
   /// generation is kept.
   [[nodiscard]] Status prepare() const;
 
-  /// Removes everything but the logs and the lock.
+  /// Removes everything but the logs, the lock and the secret that kept KV blocks are named after.
   void clear() const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include "launch/certificates.hpp"
 #include "launch/machine.hpp"
+#include "launch/salt_secret.hpp"
 
 namespace troupe::launch {
 
@@ -14,7 +15,13 @@ std::vector<std::string> certified_nodes(const LaunchPlan& plan) {
 }
 
 Status check_certificates(const Manifest& manifest, const LaunchPlan& plan) {
-  const std::string& given = manifest.spec.security().certificates_path();
+  const v1::Manifest::Security& security = manifest.spec.security();
+  const std::string& given = security.certificates_path();
+  for (const PlannedProcess& process : plan.processes) {
+    const bool has_secret = !given.empty() || !security.secret_path().empty();
+    if (!has_secret || !process.is_here || !process.plays("front")) continue;
+    if (auto secret = salt_secret_of(security, given); !secret) return secret.error();
+  }
   if (given.empty()) return {};
   for (const std::string& node : certified_nodes(plan)) {
     TROUPE_TRY(verify_certificate(given, node));

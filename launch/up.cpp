@@ -20,6 +20,7 @@
 #include "launch/machine.hpp"
 #include "launch/manifest.hpp"
 #include "launch/run_directory.hpp"
+#include "launch/salt_secret.hpp"
 #include "launch/start_problems.hpp"
 #include "launch/supervisor.hpp"
 
@@ -109,6 +110,7 @@ Result<std::filesystem::path> provide_certificates(const Manifest& manifest, con
   const std::string& given = manifest.spec.security().certificates_path();
   if (given.empty()) {
     TROUPE_TRY(make_certificates(folder.certificates(), plan.cluster, certified_nodes(plan)));
+    TROUPE_TRY(copy_salt_secret(folder.path(), folder.certificates()));
     return folder.certificates();
   }
   TROUPE_TRY(check_certificates(manifest, plan));

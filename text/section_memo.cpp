@@ -2,9 +2,11 @@
 
 namespace troupe::text {
 
-Digest SectionMemo::key(std::string_view section, uint64_t kind) {
+Digest SectionMemo::key(std::string_view section, uint64_t kind, std::string_view scope) {
   Sha256 hash;
   hash.update_u64(kind);
+  hash.update_u64(scope.size());
+  hash.update(scope);
   hash.update(section);
   return hash.finish();
 }

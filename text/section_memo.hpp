@@ -19,9 +19,9 @@ class SectionMemo {
   /// Keeps the newest sections, of at most `ids_max` ids together.
   explicit SectionMemo(size_t ids_max) : ids_max_(ids_max) {}
 
-  /// `kind` tells apart ways to encode the same text. A tokenizer asks for sections of at least
-  /// limits::memo_bytes_min bytes.
-  static Digest key(std::string_view section, uint64_t kind);
+  /// `kind` tells apart ways to encode the same text, `scope` who may know of one another. A
+  /// tokenizer asks for sections of at least limits::memo_bytes_min bytes.
+  static Digest key(std::string_view section, uint64_t kind, std::string_view scope = {});
   /// Appends what was kept; false: nothing was.
   bool append(const Digest& key, std::vector<int32_t>& ids);
   void keep(const Digest& key, std::vector<int32_t> ids);

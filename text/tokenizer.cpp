@@ -76,8 +76,8 @@ Status Tokenizer::encode_sections(std::string_view text, const EncodeOptions& op
     if (options.memo == nullptr || part.size() < limits::memo_bytes_min) {
       return encode_section(part, begin == 0, control, scratch, ids);
     }
-    const Digest key =
-        SectionMemo::key(part, uint64_t{begin == 0 ? 1u : 0u} | uint64_t{control ? 2u : 0u});
+    const uint64_t kind = (begin == 0 ? 1u : 0u) | (control ? 2u : 0u);
+    const Digest key = SectionMemo::key(part, kind, options.memo_scope);
     if (options.memo->append(key, ids)) return {};
     std::vector<int32_t> own;
     TROUPE_TRY(encode_section(part, begin == 0, control, scratch, own));

@@ -32,6 +32,9 @@ struct EncodeOptions {
   std::span<const ByteRange> plain{};
   /// Of this tokenizer; what it knows is not encoded again. Null: none.
   SectionMemo* memo = nullptr;
+  /// Only what was encoded under the same scope is known: who is answered sooner would learn what
+  /// others say. Borrowed for the call.
+  std::string_view memo_scope{};
 };
 
 class Tokenizer {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/client.hpp"
+#include "actors/tenant_salt.hpp"
 #include "schemas/convert.hpp"
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/test_files.hpp"
@@ -95,6 +96,41 @@ TEST_CASE("the manifest's limits hold for every request and travel with it") {
   CHECK(why.message().find("output_tokens_max") != std::string::npos);
 }
 
+TEST_CASE("a tenant's blocks are named after it and the cluster's secret") {
+  testing::TemporaryFile file(".gguf");
+  testing::make_tiny_llama(file.path());
+  const auto model = *model::load_model(file.path());
+  const auto names = [&](const std::string& secret, const std::string& tenant) {
+    const auto preparer = *Preparer::make(*model, 100, "tiny");
+    preparer->set_fingerprint(std::string(32, 'f'), 4);
+    preparer->set_salt_secret(secret);
+    v1::PrepareRequest request = request_of("abc def ghij");
+    request.set_tenant(tenant);
+    const auto prepared = preparer->prepare(request, 1);
+    CHECK(prepared.names().size() >= 16);
+    return prepared.root() + prepared.names();
+  };
+  CHECK(names("s", "a") == names("s", "a"));
+  CHECK(names("s", "") == names("s", default_tenant));
+  const std::vector<std::string> differ = {names("s", "a"), names("s", "b"), names("t", "a"),
+                                           names("", "a"), names("s", "")};
+  for (size_t i = 0; i < differ.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      // Not a single block in common.
+      for (size_t at = 0; at < differ[i].size(); at += 16) {
+        CHECK(differ[k].find(differ[i].substr(at, 16)) == std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("a tenant's salt is an HMAC with SHA-256 (RFC 4231, case 2)") {
+  const std::string salt = tenant_salt("Jefe", "what do ya want for nothing?");
+  REQUIRE(salt.size() == 32);
+  CHECK(troupe::hex({reinterpret_cast<const uint8_t*>(salt.data()), salt.size()}) ==
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 TEST_CASE("a prepared request has tokens, names, seed and stop ids") {
   const v1::PreparedRequest prepared = tiny_preparer().prepare(request_of("abc def ghij"), 99);
   const std::vector<int32_t> prompt = prompt_of(prepared);
@@ -104,7 +140,7 @@ TEST_CASE("a prepared request has tokens, names, seed and stop ids") {
   CHECK(prepared.kv_fingerprint() == std::string(32, 'f'));
   Digest fingerprint;
   fingerprint.fill('f');
-  const kv::BlockName root = kv::root_name(fingerprint, "");
+  const kv::BlockName root = kv::root_name(fingerprint, tenant_salt("", "default"));
   CHECK(prepared.root() == schemas::pack_name(root));
   CHECK(prepared.names() == schemas::pack_names(kv::block_names(root, prompt, 4)));
   CHECK(prepared.names().size() == prompt.size() / 4 * 16);

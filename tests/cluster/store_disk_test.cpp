@@ -1,5 +1,7 @@
 // A store's disk, with real processes: what was computed is read again after everything was
 // stopped, and nothing that can happen to the disk or the store changes an answer.
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "tests/support/cluster_request.hpp"
@@ -117,11 +119,64 @@ TEST_CASE("store disk: what is in memory when the cluster stops is on disk when 
   CHECK(cluster.wait_idle(20'000) == "");
 }
 
+TEST_CASE("store disk: tenants find their own blocks wherever they lie, and nobody else's") {
+  TemporaryFolder folder;
+  TestCluster cluster(setup_with_disk(folder.path("kv")));
+  cluster.up();
+  auto request = long_request(7, 2000);
+  const auto wanted = Reference(cluster.model_path()).run(request);
+  constexpr uint32_t blocks = 2000 / 64;
+  auto client = cluster.client();
+  const auto ask = [&](const std::string& tenant) {
+    request.tenant = tenant;
+    const auto result = RunningRequest(*client, request).result();
+    check_same(result, wanted);
+    CHECK(cluster.wait_idle(20'000) == "");
+    return result.cached_tokens;
+  };
+  warm_up(cluster, *client);
+  for (const char* tenant : {"a", "b", "default"}) {
+    CAPTURE(tenant);
+    CHECK(ask(tenant) == 0);
+    CHECK(ask(tenant) == blocks * 64);
+  }
+  // Who names no tenant is one, too.
+  CHECK(ask("") == blocks * 64);
+  REQUIRE(has_on_disk(cluster, uint64_t{3} * blocks));
+
+  for (const char* worker : {"prefill", "decode"}) {
+    const uint64_t before = cluster.incarnation(worker);
+    cluster.kill(worker);
+    REQUIRE(cluster.is_back(worker, before));
+  }
+  REQUIRE(is_known(cluster, uint64_t{3} * blocks));
+  CHECK(ask("c") == 0);
+  CHECK(ask("a") == blocks * 64);
+
+  client.reset();
+  cluster.stop();
+  cluster.up();
+  REQUIRE(is_known(cluster, uint64_t{3} * blocks));
+  client = cluster.client();
+  CHECK(ask("d") == 0);
+  CHECK(ask("b") == blocks * 64);
+}
+
 TEST_CASE("store disk: other weights under the same name never match") {
   TemporaryFolder folder;
   const auto request = long_request(5, 3000);
+  // Nothing else tells the two clusters apart: their tenants have the same salts.
+  const std::string secret = folder.path("secret");
+  std::ofstream(secret) << "0123456789abcdef0123456789abcdef";
+  REQUIRE(::chmod(secret.c_str(), 0600) == 0);
+  const auto setup_with = [&](const std::string& model) {
+    ClusterSetup setup = setup_with_disk(folder.path("kv"));
+    setup.model_path = model;
+    setup.more = "security: {secret_path: " + secret + "}\n";
+    return setup;
+  };
   {
-    TestCluster cluster(setup_with_disk(folder.path("kv")));
+    TestCluster cluster(setup_with(""));
     cluster.up();
     auto client = cluster.client();
     warm_up(cluster, *client);
@@ -132,9 +187,7 @@ TEST_CASE("store disk: other weights under the same name never match") {
   options.seed += 1;
   const std::string other = folder.path("tiny.gguf");
   make_tiny_llama(other, options);
-  ClusterSetup setup = setup_with_disk(folder.path("kv"));
-  setup.model_path = other;
-  TestCluster cluster(setup);
+  TestCluster cluster(setup_with(other));
   cluster.up();
   Reference reference(other);
   auto client = cluster.client();

@@ -268,6 +268,7 @@ void TestCluster::check_nothing_left() {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path_ / "run", ignored)) {
     INFO("left: ", entry.path().string());
     const bool may_stay = entry.is_directory() || entry.path().filename() == "lock" ||
+                          entry.path().filename() == "salt-secret" ||
                           entry.path().parent_path().filename() == "logs";
     CHECK(may_stay);
   }

@@ -50,6 +50,8 @@ TEST_CASE("metrics need the role observer, generations the role client") {
         200);
   CHECK(at.service->counts().page().find("output_tokens_total{tenant=\"a\"} 5") !=
         std::string::npos);
+  REQUIRE(at.cast.requests.size() == 1);
+  CHECK(at.cast.requests[0].tenant == "a");
 }
 
 TEST_CASE("key files: digests, comments, and errors with their line") {

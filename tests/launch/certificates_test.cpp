@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "launch/files.hpp"
+#include "launch/salt_secret.hpp"
 #include "tests/launch/temporary_folder.hpp"
 
 namespace troupe::launch {
@@ -41,6 +42,8 @@ TEST_CASE("a bundle for another host has no key of the authority") {
   CHECK(verify_certificate(out, "work").ok());
   CHECK(verify_certificate(out, "client").ok());
   CHECK_FALSE(std::filesystem::exists(out / "ca-key.pem"));
+  CHECK(*read_salt_secret(out) == *read_salt_secret(folder.path()));
+  CHECK(mode_of(out / salt_secret_name) == 0600);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "work.pem"));
   const TemporaryFolder other;
   REQUIRE(make_authority(other.path(), "c").ok());
@@ -49,6 +52,40 @@ TEST_CASE("a bundle for another host has no key of the authority") {
   std::filesystem::copy_file(out / "work.pem", folder.path() / "out" / "ca.pem",
                              std::filesystem::copy_options::overwrite_existing);
   CHECK(authority_cluster(out).error().what.find("was not made by troupe") != std::string::npos);
+}
+
+TEST_CASE("a salt secret is made once, kept, and refused when it is not ours or not private") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / salt_secret_name;
+  CHECK(read_salt_secret(folder.path()).error().code == Code::not_found);
+  const auto made = provide_salt_secret(folder.path());
+  REQUIRE(made.ok());
+  CHECK(made->size() == 64);
+  CHECK(mode_of(file) == 0600);
+  CHECK(*provide_salt_secret(folder.path()) == *made);
+  const TemporaryFolder other;
+  REQUIRE(provide_salt_secret(other.path()).ok());
+  CHECK(*read_salt_secret(other.path()) != *made);
+  CHECK(copy_salt_secret(folder.path(), other.path()).error().code == Code::failed_precondition);
+  CHECK(copy_salt_secret(folder.path(), folder.path()).ok());
+  REQUIRE(::chmod(file.c_str(), 0640) == 0);
+  CHECK(read_salt_secret(folder.path()).error().what.find("can be read by other users") !=
+        std::string::npos);
+  for (const std::string& damaged : {std::string(), made->substr(1), *made + "0"}) {
+    REQUIRE(write_file(file, damaged).ok());
+    CHECK_FALSE(provide_salt_secret(folder.path()).ok());
+  }
+  v1::Manifest::Security security;
+  CHECK(*salt_secret_of(security, other.path()) == *read_salt_secret(other.path()));
+  security.set_secret_path(file.string());
+  for (const auto& [bytes, is_ok] :
+       {std::pair(31, false), {32, true}, {4096, true}, {4097, false}}) {
+    const std::string text(static_cast<size_t>(bytes), 'x');
+    REQUIRE(write_file(file, text).ok());
+    const auto read = salt_secret_of(security, other.path());
+    CHECK(read.ok() == is_ok);
+    if (is_ok) CHECK(*read == text);
+  }
 }
 
 TEST_CASE("wrong certificates are refused") {

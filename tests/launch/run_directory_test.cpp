@@ -9,6 +9,7 @@
 
 #include "launch/back_off.hpp"
 #include "launch/child.hpp"
+#include "launch/salt_secret.hpp"
 #include "launch/ward.hpp"
 #include "tests/launch/temporary_folder.hpp"
 
@@ -99,12 +100,15 @@ TEST_CASE("one owner at a time, and no trace but the logs") {
   REQUIRE(write_file(made->log_file("p"), "first").ok());
   REQUIRE(write_file(made->certificates() / "ca.pem", "x").ok());
   REQUIRE(made->write_state(some_state()).ok());
+  const auto secret = provide_salt_secret(made->path());
+  REQUIRE(secret.ok());
   CHECK(made->read_state()->processes.size() == 1);
   made->clear();
   CHECK_FALSE(made->read_state().ok());
   CHECK_FALSE(fs::exists(made->certificates()));
   CHECK(fs::exists(made->log_file("p")));
   REQUIRE(made->prepare().ok());
+  CHECK(*read_salt_secret(made->path()) == *secret);
   CHECK_FALSE(fs::exists(made->log_file("p")));
   CHECK(*read_file(made->log_file("p").string() + ".1", 100) == "first");
 }

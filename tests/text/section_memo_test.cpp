@@ -30,6 +30,12 @@ TEST_CASE("section memo: the ids are those without it, and known text is not mer
   const uint64_t before = tokenizer->merge_lookups();
   CHECK(tokenizer->encode(page, {.memo = &memo}).ok());
   CHECK(tokenizer->merge_lookups() == before);
+  // What one tenant said says nothing to another.
+  CHECK(tokenizer->encode(page, {.memo = &memo, .memo_scope = "other"}).ok());
+  const uint64_t other = tokenizer->merge_lookups();
+  CHECK(other > before);
+  CHECK(tokenizer->encode(page, {.memo = &memo, .memo_scope = "other"}).ok());
+  CHECK(tokenizer->merge_lookups() == other);
 }
 
 TEST_CASE("section memo: keeps the newest within its bound") {

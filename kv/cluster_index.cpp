@@ -66,7 +66,8 @@ Applied ClusterIndex::apply(const std::string& worker, uint64_t incarnation, con
   from.last_number = event.number;
   if (!known(event.tier)) return Applied::applied;
   if (!event.stored) {
-    drop(*slot, event.tier, event.name);
+    const uint32_t head = table_.find(event.name, name_of());
+    if (head != SlotTable::none) drop(*slot, bit_of(event.tier), head);
     return Applied::applied;
   }
   return store(*slot, event.tier, event.name) ? Applied::applied : Applied::over_limit;
@@ -100,85 +101,116 @@ void ClusterIndex::remove_worker(const std::string& worker) {
 }
 
 bool ClusterIndex::store(uint16_t slot, Tier tier, const BlockName& name) {
-  const auto head = heads_.find(name);
-  const uint32_t first = head == heads_.end() ? no_cell : head->second;
-  for (uint32_t at = first; at != no_cell; at = cells_[at].next) {
-    if (cells_[at].slot != slot) continue;
-    cells_[at].tiers |= bit_of(tier);
-    return true;
+  const uint32_t known_head = table_.find(name, name_of());
+  if (known_head != SlotTable::none) {
+    for (Cell* cell = &heads_[known_head].first;; cell = &cells_[cell->next]) {
+      if (cell->slot == slot) {
+        cell->tiers |= bit_of(tier);
+        return true;
+      }
+      if (cell->next == no_cell) break;
+    }
   }
   if (num_residences() >= residences_max_) return false;
-  const Cell cell{first, slot, bit_of(tier)};
-  uint32_t added = 0;
-  if (free_cells_.empty()) {
-    added = static_cast<uint32_t>(cells_.size());
-    cells_.push_back(cell);
+  const Cell cell{no_cell, slot, bit_of(tier)};
+  if (known_head == SlotTable::none) {
+    add_head(name, cell);
   } else {
-    added = free_cells_.back();
-    free_cells_.pop_back();
-    cells_[added] = cell;
-  }
-  if (head == heads_.end()) {
-    heads_.emplace(name, added);
-  } else {
-    head->second = added;
+    add_cell(heads_[known_head], cell);
   }
   ++workers_[slot].residences;
   return true;
 }
 
-void ClusterIndex::unlink(uint32_t* link) {
-  const uint32_t cell = *link;
-  *link = cells_[cell].next;
-  --workers_[cells_[cell].slot].residences;
-  free_cells_.push_back(cell);
+void ClusterIndex::add_head(const BlockName& name, const Cell& first) {
+  uint32_t added = 0;
+  if (free_heads_.empty()) {
+    added = static_cast<uint32_t>(heads_.size());
+    if (heads_.size() == table_room_) {
+      constexpr size_t room_min = 1024;
+      table_room_ = std::max(room_min, 2 * table_room_);
+      table_ = SlotTable(table_room_);
+      for (uint32_t i = 0; i < added; ++i) table_.insert(heads_[i].name, i);
+    }
+    heads_.push_back({name, first});
+  } else {
+    added = free_heads_.back();
+    free_heads_.pop_back();
+    heads_[added] = {name, first};
+  }
+  table_.insert(name, added);
 }
 
-void ClusterIndex::drop(uint16_t slot, Tier tier, const BlockName& name) {
-  const auto head = heads_.find(name);
-  if (head == heads_.end()) return;
-  for (uint32_t* link = &head->second; *link != no_cell; link = &cells_[*link].next) {
-    Cell& cell = cells_[*link];
-    if (cell.slot != slot) continue;
-    cell.tiers &= static_cast<uint8_t>(~bit_of(tier));
-    if (cell.tiers == 0) unlink(link);
-    break;
+void ClusterIndex::add_cell(Head& head, Cell cell) {
+  cell.next = head.first.next;
+  if (free_cells_.empty()) {
+    head.first.next = static_cast<uint32_t>(cells_.size());
+    cells_.push_back(cell);
+  } else {
+    head.first.next = free_cells_.back();
+    free_cells_.pop_back();
+    cells_[head.first.next] = cell;
   }
-  if (head->second == no_cell) heads_.erase(head);
+}
+
+void ClusterIndex::drop(uint16_t slot, uint8_t tiers, uint32_t head) {
+  Cell* before = nullptr;
+  Cell* cell = &heads_[head].first;
+  while (cell->slot != slot) {
+    if (cell->next == no_cell) return;
+    before = cell;
+    cell = &cells_[cell->next];
+  }
+  cell->tiers &= static_cast<uint8_t>(~tiers);
+  if (cell->tiers != 0) return;
+  --workers_[slot].residences;
+  if (before != nullptr) {
+    free_cells_.push_back(before->next);
+    before->next = cell->next;
+  } else if (cell->next != no_cell) {
+    free_cells_.push_back(cell->next);
+    *cell = cells_[cell->next];
+  } else {
+    table_.erase(heads_[head].name, name_of());
+    free_heads_.push_back(head);
+  }
 }
 
 void ClusterIndex::drop_all(uint16_t slot) {
   // A walk over everything, because workers go rarely and a list per worker would cost every block.
-  if (workers_[slot].residences == 0) return;
-  for (auto head = heads_.begin(); head != heads_.end();) {
-    for (uint32_t* link = &head->second; *link != no_cell; link = &cells_[*link].next) {
-      if (cells_[*link].slot != slot) continue;
-      unlink(link);
-      break;
-    }
-    head = head->second == no_cell ? heads_.erase(head) : std::next(head);
+  for (uint32_t head = 0; head < heads_.size() && workers_[slot].residences > 0; ++head) {
+    if (heads_[head].first.tiers != 0) drop(slot, UINT8_MAX, head);
   }
+}
+
+void ClusterIndex::prefetch(std::span<const BlockName> names, size_t at) const {
+  constexpr size_t cells_ahead = 16, heads_ahead = 8;
+  if (at + cells_ahead < names.size()) table_.prefetch(names[at + cells_ahead]);
+  if (at + heads_ahead >= names.size()) return;
+  const uint32_t head = table_.guess(names[at + heads_ahead]);
+  if (head != SlotTable::none) __builtin_prefetch(&heads_[head]);
 }
 
 std::vector<WorkerMatch> ClusterIndex::match(std::span<const BlockName> names) const {
   std::vector<WorkerMatch> matches;
   std::vector<uint32_t> position(workers_.size(), UINT32_MAX);  // slot -> index in matches
   for (size_t i = 0; i < names.size(); ++i) {
-    const auto head = heads_.find(names[i]);
-    if (head == heads_.end()) break;
+    prefetch(names, i);
+    const uint32_t head = table_.find(names[i], name_of());
+    if (head == SlotTable::none) break;
     bool extended = false;
-    for (uint32_t at = head->second; at != no_cell; at = cells_[at].next) {
-      const Cell& cell = cells_[at];
+    for (const Cell* cell = &heads_[head].first;; cell = &cells_[cell->next]) {
       if (i == 0) {
-        position[cell.slot] = static_cast<uint32_t>(matches.size());
-        matches.push_back({workers_[cell.slot].id, 0, {}});
+        position[cell->slot] = static_cast<uint32_t>(matches.size());
+        matches.push_back({workers_[cell->slot].id, 0, {}});
       }
-      if (position[cell.slot] == UINT32_MAX) continue;
-      WorkerMatch& match = matches[position[cell.slot]];
-      if (match.blocks != i) continue;
-      ++match.blocks;
-      ++match.by_tier[static_cast<size_t>(std::countr_zero(cell.tiers))];
-      extended = true;
+      const uint32_t at = position[cell->slot];
+      if (at != UINT32_MAX && matches[at].blocks == i) {
+        ++matches[at].blocks;
+        ++matches[at].by_tier[static_cast<size_t>(std::countr_zero(cell->tiers))];
+        extended = true;
+      }
+      if (cell->next == no_cell) break;
     }
     if (!extended) break;
   }
@@ -194,10 +226,12 @@ std::vector<uint8_t> ClusterIndex::tiers(const std::string& worker,
   const auto slot = slots_by_worker_.find(worker);
   if (slot == slots_by_worker_.end() || workers_[slot->second].residences == 0) return tiers;
   for (size_t i = 0; i < names.size(); ++i) {
-    const auto head = heads_.find(names[i]);
-    if (head == heads_.end()) continue;
-    for (uint32_t at = head->second; at != no_cell && tiers[i] == 0; at = cells_[at].next) {
-      if (cells_[at].slot == slot->second) tiers[i] = cells_[at].tiers;
+    prefetch(names, i);
+    const uint32_t head = table_.find(names[i], name_of());
+    if (head == SlotTable::none) continue;
+    for (const Cell* cell = &heads_[head].first;; cell = &cells_[cell->next]) {
+      if (cell->slot == slot->second) tiers[i] = cell->tiers;
+      if (cell->slot == slot->second || cell->next == no_cell) break;
     }
   }
   return tiers;

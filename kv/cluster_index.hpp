@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "kv/block_name.hpp"
 #include "kv/events.hpp"
 #include "kv/limits.hpp"
+#include "kv/slot_table.hpp"
 
 namespace troupe::kv {
 
@@ -76,18 +78,26 @@ class ClusterIndex {
   [[nodiscard]] std::optional<uint64_t> last_number(const std::string& worker) const;
   [[nodiscard]] size_t num_workers() const { return slots_by_worker_.size(); }
   /// Different blocks, and (block, worker) pairs.
-  [[nodiscard]] size_t num_blocks() const { return heads_.size(); }
-  [[nodiscard]] size_t num_residences() const { return cells_.size() - free_cells_.size(); }
+  [[nodiscard]] size_t num_blocks() const { return heads_.size() - free_heads_.size(); }
+  [[nodiscard]] size_t num_residences() const {
+    return num_blocks() + cells_.size() - free_cells_.size();
+  }
   /// Blocks of one worker; 0 if it is unknown.
   [[nodiscard]] size_t num_blocks_of(const std::string& worker) const;
 
  private:
-  // 8 bytes a (block, worker) pair, chained from `heads_`: the common block has one holder, a hot
-  // prefix has as many as there are workers.
+  static constexpr uint32_t no_cell = UINT32_MAX;
+  /// A (block, worker) pair.
   struct Cell {
-    uint32_t next;
+    uint32_t next;  ///< in `cells_`
     uint16_t slot;
     uint8_t tiers;  ///< bit t: in tier t
+  };
+  /// A block with the first of its holders: the common one has no other, a hot prefix has as many
+  /// as there are workers.
+  struct Head {
+    BlockName name;
+    Cell first{no_cell, 0, 0};  ///< without tiers: this head is free
   };
   struct Worker {
     std::string id;
@@ -95,19 +105,27 @@ class ClusterIndex {
     uint64_t last_number = 0;
     size_t residences = 0;
   };
-  static constexpr uint32_t no_cell = UINT32_MAX;
-
   /// Nothing unless begin() announced this incarnation.
   [[nodiscard]] std::optional<uint16_t> slot_of(const std::string& worker,
                                                 uint64_t incarnation) const;
+  [[nodiscard]] auto name_of() const {
+    return [this](uint32_t head) -> const BlockName& { return heads_[head].name; };
+  }
+  /// Fetches what match() reads `names[at]` by, in two steps: most of a look-up is waiting for it.
+  void prefetch(std::span<const BlockName> names, size_t at) const;
   bool store(uint16_t slot, Tier tier, const BlockName& name);
-  void drop(uint16_t slot, Tier tier, const BlockName& name);
+  void add_head(const BlockName& name, const Cell& first);
+  void add_cell(Head& head, Cell cell);
+  /// Takes tiers from what the worker holds of the block; the head may be free afterwards.
+  void drop(uint16_t slot, uint8_t tiers, uint32_t head);
   void drop_all(uint16_t slot);
-  void unlink(uint32_t* link);
 
   size_t residences_max_;
-  std::unordered_map<BlockName, uint32_t, BlockNameHash> heads_;  ///< first cell of a block
-  std::vector<Cell> cells_;
+  std::deque<Head> heads_;  ///< grows without copying
+  SlotTable table_{0};      ///< of heads
+  size_t table_room_ = 0;
+  std::vector<uint32_t> free_heads_;
+  std::deque<Cell> cells_;  ///< second and further holders
   std::vector<uint32_t> free_cells_;
   std::vector<Worker> workers_;  ///< by slot
   std::vector<uint16_t> free_slots_;

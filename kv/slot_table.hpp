@@ -2,6 +2,7 @@
 // lie in the slots themselves, so the table asks for them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -15,7 +16,7 @@ class SlotTable {
   static constexpr uint32_t none = UINT32_MAX;
 
   /// Room for `slots` names; never more than half full.
-  explicit SlotTable(size_t slots) : cells_(std::bit_ceil(slots * 2 + 2), none) {}
+  explicit SlotTable(size_t slots) : cells_(std::bit_ceil(std::max<size_t>(slots * 2, 2)), none) {}
 
   /// The slot of the name, or none. `name_of(slot)` gives the name that lies in a slot.
   template <class NameOf>
@@ -24,6 +25,11 @@ class SlotTable {
       if (cells_[at] == none || name_of(cells_[at]) == name) return cells_[at];
     }
   }
+
+  /// For whoever looks up many names: fetches what a look-up reads first, a while before.
+  void prefetch(const BlockName& name) const { __builtin_prefetch(&cells_[home(name)]); }
+  /// The slot where the name probably lies, or none.
+  [[nodiscard]] uint32_t guess(const BlockName& name) const { return cells_[home(name)]; }
 
   /// The name must not be there yet.
   void insert(const BlockName& name, uint32_t slot) {

@@ -127,8 +127,8 @@ void add_certs(CLI::App& app, Chosen& run) {
   add_text(*issue_command, "--host", flags->host,
            "with --manifest: only processes of that host (default: all)");
   add_text(*issue_command, "--out", flags->out,
-           "a folder to carry to a host: certificates, ca.pem and salt-secret, not the authority's key "
-           "(default: the folder of the authority)");
+           "a folder to carry to a host: certificates, ca.pem and salt-secret, not the authority's "
+           "key (default: the folder of the authority)");
   issue_command->add_flag("--json", flags->json, "one JSON object on stdout (default off)");
   issue_command->callback([&run, flags, issue_command] {
     if (auto fit = check_together(*issue_command); !fit) throw FlagError(fit.error());

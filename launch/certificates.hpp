@@ -24,7 +24,8 @@ Status make_authority(const std::filesystem::path& folder, const std::string& cl
 
 /// Makes NAME.pem and NAME-key.pem, signed by the folder's authority; CN and SAN are the node's
 /// name. Never overwrites. With `out`, they come into that folder, beside copies of ca.pem
-/// and of the secret that KV blocks are named after: what a host needs, without the authority's key.
+/// and of the secret that KV blocks are named after: what a host needs, without the authority's
+/// key.
 Status make_certificate(const std::filesystem::path& folder, const std::string& node,
                         const std::filesystem::path& out = {});
 

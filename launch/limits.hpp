@@ -18,7 +18,7 @@ inline constexpr size_t processes = 1024;  ///< of one cluster
 
 inline constexpr size_t state_bytes = 4 << 20;  ///< cluster.json
 inline constexpr size_t pem_bytes = 64 << 10;
-inline constexpr size_t secret_bytes = 4096;  ///< of security.secret_path
+inline constexpr size_t secret_bytes = 4096;    ///< of security.secret_path
 inline constexpr size_t log_tail_bytes = 4096;  ///< read from a log for an error message
 inline constexpr size_t log_tail_lines = 12;
 inline constexpr size_t ready_line = 64;  ///< bytes of "ready <port>"

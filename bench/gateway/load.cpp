@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "bench/cpu_time.hpp"
@@ -37,15 +39,17 @@ struct Line {
   size_t body_left = 0;
   bool has_head = false;
   bool is_stream = false;
+  bool is_waiting = false;  ///< for the rest of a reply
+  bool is_again = false;    ///< the request went out a second time
 };
 
 class Load {
  public:
   Load(uint16_t port, const std::vector<std::string>& requests, size_t at_once)
-      : requests_(requests), lines_(std::min(at_once, requests.size())) {
+      : port_(port), requests_(requests), lines_(std::min(at_once, requests.size())) {
     result_.replies.resize(requests.size());
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    for (size_t i = 0; i < lines_.size(); ++i) open(i, port);
+    for (size_t i = 0; i < lines_.size(); ++i) open(i);
   }
   ~Load() {
     for (const Line& line : lines_) ::close(line.fd);
@@ -74,12 +78,12 @@ class Load {
   }
 
  private:
-  void open(size_t index, uint16_t port) {
+  void open(size_t index) {
     Line& line = lines_[index];
     line.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_port = htons(port);
+    address.sin_port = htons(port_);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       fail("bench_gateway: cannot connect");
@@ -100,11 +104,12 @@ class Load {
   void begin(Line& line) {
     if (next_ == requests_.size()) return;
     line.request = next_++;
+    line.is_waiting = true;
     open_ += 1;
     line.sent = 0;
     line.head.clear();
     line.unread.clear();
-    line.has_head = line.is_stream = false;
+    line.has_head = line.is_stream = line.is_again = false;
     result_.replies[line.request].sent_us = now_us();
     send_more(line);
   }
@@ -114,10 +119,12 @@ class Load {
     while (line.sent < bytes.size()) {
       const ssize_t n = ::send(line.fd, bytes.data() + line.sent, bytes.size() - line.sent,
                                MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (n < 0) {
+      if (n < 0 && errno == EAGAIN) {
         watch(line, true);
         return;
       }
+      // A peer that is gone: the next read says so.
+      if (n < 0) return;
       line.sent += static_cast<size_t>(n);
       if (line.sent == bytes.size() && bytes.size() > 65536) watch(line, false);
     }
@@ -126,10 +133,9 @@ class Load {
   void read_more(Line& line) {
     std::array<char, 65536> buffer;
     const ssize_t n = ::recv(line.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (n < 0) return;
-    if (n == 0) {
-      end(line, false);
-      ::epoll_ctl(epoll_, EPOLL_CTL_DEL, line.fd, nullptr);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+      lose(line);
       return;
     }
     std::string_view bytes(buffer.data(), static_cast<size_t>(n));
@@ -144,6 +150,22 @@ class Load {
       return;
     }
     take_body(line, bytes);
+  }
+
+  /// The peer has closed the connection. Before it answered anything, as some servers do behind
+  /// each stream, the request goes out once more on a new one, like a client's.
+  void lose(Line& line) {
+    if (!line.is_waiting) {
+      ::epoll_ctl(epoll_, EPOLL_CTL_DEL, line.fd, nullptr);
+    } else if (!line.head.empty() || std::exchange(line.is_again, true)) {
+      end(line, false);
+      ::epoll_ctl(epoll_, EPOLL_CTL_DEL, line.fd, nullptr);
+    } else {
+      ::close(line.fd);
+      open(static_cast<size_t>(&line - lines_.data()));
+      line.sent = 0;
+      send_more(line);
+    }
   }
 
   void take_head(Line& line) {
@@ -190,9 +212,11 @@ class Load {
   void end(Line& line, bool ok) {
     result_.replies[line.request].ok = ok;
     open_ -= 1;
+    line.is_waiting = false;
     if (ok) begin(line);
   }
 
+  const uint16_t port_;
   const std::vector<std::string>& requests_;
   std::vector<Line> lines_;
   LoadResult result_;

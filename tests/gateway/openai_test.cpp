@@ -311,9 +311,9 @@ TEST_CASE("every parameter that the SDK has is known: taken, or without meaning 
   FakeService at;
   auto bodies = full_bodies();
   bodies.emplace_back("/v1/responses", full_response());
-  for (const auto& [path, body] : bodies) {
-    CAPTURE(path);
-    const auto got = at.post(path, body);
+  for (const auto& whole : bodies) {
+    CAPTURE(whole.first);
+    const auto got = at.post(whole.first, whole.second);
     INFO(got->body);
     CHECK(got->status == 200);
   }

@@ -247,12 +247,12 @@ TEST_CASE("wire: 100-continue is said to who may go on, and to nobody else") {
       {head("/v1/models", key), 405},
       {head(chat_path, key + "Content-Encoding: gzip\r\n"), 415},
       {head(chat_path, key + "Content-Type: text/plain\r\n"), 415}};
-  for (const auto& [bytes, status] : refused) {
-    CAPTURE(status);
+  for (const auto& one : refused) {
+    CAPTURE(one.second);
     RawClient other = at.client();
-    other.send(bytes);
+    other.send(one.first);
     REQUIRE(other.read_to_end());
-    CHECK(status_of(other.text()) == status);
+    CHECK(status_of(other.text()) == one.second);
   }
 }
 

@@ -1,4 +1,5 @@
 // Births, deaths and other faults of a run.
+#include "actors/limits.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
 #include "tests/sim/world.hpp"
@@ -88,6 +89,16 @@ void World::inject(const FaultPlan& fault) {
       drain(fault.slot, fault.duration_us);
       break;
   }
+}
+
+void World::watch_silence() {
+  events_.after(plan_.silence_us + second, [this] {
+    if (still_running().empty()) fail("nothing runs when the clients fall silent");
+  });
+  events_.after(plan_.silence_us + actors::limits::client_silence_us + 2 * second, [this] {
+    const std::string running = still_running();
+    if (!running.empty()) fail(concat("work of clients that nobody hears of goes on: ", running));
+  });
 }
 
 /// An operator asks for it; later the process is taken away and another one comes.

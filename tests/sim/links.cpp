@@ -7,8 +7,6 @@
 namespace troupe::sim {
 namespace {
 
-/// Silence after which CAF takes a connection for hung (actors/runtime.cpp).
-constexpr TimeUs hung_us = 10 * second;
 constexpr size_t recent_max = 3;
 
 }  // namespace

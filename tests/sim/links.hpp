@@ -65,7 +65,8 @@ class Links {
   /// No new faults of chance, and blocks end.
   void calm();
 
-  bool duplicates = false;  ///< lost connections' last messages may come again on the next
+  TimeUs hung_us = 10 * second;  ///< silence after which CAF drops one (actors/runtime.cpp)
+  bool duplicates = false;       ///< lost connections' last messages may come again on the next
 
  private:
   struct Side {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/limits.hpp"
 #include "base/concat.hpp"
 
 namespace troupe::sim {
@@ -197,6 +198,33 @@ Plan make_plan(Random& random) {
     plan.read_fail = 0.05;
     plan.read_wrong = 0.1;
     plan.read_silent = 0.01;
+  }
+  return plan;
+}
+
+Plan make_silence(Random& random, FaultKind kind) {
+  Plan plan = make_plan(random);
+  plan.faults.clear();
+  plan.silence_us = 3 * second;
+  const TimeUs duration = actors::limits::client_silence_us + 6 * second;
+  plan.faults_end_us = plan.silence_us + duration;
+  for (size_t slot = 0; slot < plan.nodes.size(); ++slot) {
+    // The requests take longer than the silence.
+    plan.nodes[slot].step_us = 25 * ms;
+    plan.nodes[slot].start_us = 0;
+    if (!plan.nodes[slot].is_client()) continue;
+    for (size_t other = 0; other < plan.nodes.size(); ++other) {
+      if (other == slot) continue;
+      plan.faults.push_back({kind, plan.silence_us, duration, slot, other});
+      if (kind == FaultKind::pause) break;
+    }
+  }
+  plan.requests.resize(std::min<size_t>(plan.requests.size(), 3));
+  for (RequestPlan& planned : plan.requests) {
+    planned.at_us = random.between(1, second);
+    cancel_later(planned, 0);
+    planned.cancel_us = 0;
+    planned.request.drafts = false;
   }
   return plan;
 }

@@ -68,11 +68,17 @@ struct Plan {
   uint32_t memory_tokens = 0;  ///< what the device's draws depend on; 0: all tokens
   double read_fail = 0, read_wrong = 0, read_silent = 0;
   TimeUs faults_end_us = 0;  ///< from then on nothing goes wrong and everything must finish
+  TimeUs silence_us = 0;     ///< since then no client is heard until the faults end; 0: not so
 
   /// One line an item, for people.
   [[nodiscard]] std::string describe() const;
 };
 
 Plan make_plan(Random& random);
+
+/// A cluster in which only one thing goes wrong: in the middle of long requests all clients stand
+/// still (pause), or nothing that they say arrives (one_way), for longer than workers wait for
+/// them.
+Plan make_silence(Random& random, FaultKind kind);
 
 }  // namespace troupe::sim

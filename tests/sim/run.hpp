@@ -29,4 +29,8 @@ struct RunReport {
 /// With `trace`, everything that happens is told on stderr.
 RunReport run_seed(uint64_t seed, bool trace);
 
+/// A run in which workers hear nothing of clients for a while: these stand still, or what they say
+/// does not arrive. Their work must be given up in time, and be finished when they are back.
+RunReport run_silence(uint64_t seed, bool stand_still, bool trace);
+
 }  // namespace troupe::sim

@@ -173,6 +173,19 @@ TEST_CASE("every request ends once and right, and everything is given back, what
                  " choices moved"));
 }
 
+TEST_CASE("workers give up clients that nobody hears of, and these go on when they are back") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const bool stand_still : {true, false}) {
+      CAPTURE(seed);
+      CAPTURE(stand_still);
+      const RunReport report = run_silence(seed, stand_still, false);
+      CHECK(report.violation == "");
+      CHECK(report.completed == report.requests);
+      CHECK(report.attempts > report.requests);
+    }
+  }
+}
+
 TEST_CASE("a seed decides everything") {
   const RunReport one = run_seed(7, false);
   const RunReport again = run_seed(7, false);

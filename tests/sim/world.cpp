@@ -35,9 +35,9 @@ World::Config::Config() {
   set("logger.inline-output", true);
 }
 
-World::World(uint64_t seed, bool trace)
-    : random_(seed),
-      plan_(make_plan(random_)),
+World::World(uint64_t seed, Random random, Plan plan, bool trace)
+    : random_(random),
+      plan_(std::move(plan)),
       system_(std::make_unique<caf::actor_system>(config_)),
       scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler())),
       links_(events_, random_),
@@ -52,6 +52,8 @@ World::World(uint64_t seed, bool trace)
   actors::replace_random(&virtual_random);
   set_memory_tokens(plan_.memory_tokens);
   links_.duplicates = plan_.duplicates;
+  // Connections that stay: the actors themselves must notice the silence.
+  if (plan_.silence_us != 0) links_.hung_us = 60 * second;
   reads_.faults = {plan_.read_fail, plan_.read_wrong, plan_.read_silent, 0};
   set_log_level(trace ? LogLevel::debug : LogLevel::off);
   if (!trace) return;
@@ -263,6 +265,7 @@ RunReport World::run() {
   for (const FaultPlan& fault : plan_.faults) {
     events_.after(fault.at_us, [this, &fault] { inject(fault); });
   }
+  if (plan_.silence_us != 0) watch_silence();
   TimeUs last = plan_.faults_end_us;
   for (const RequestPlan& planned : plan_.requests) last = std::max(last, planned.at_us);
   events_.after(last, [this] { end_faults(); });
@@ -287,12 +290,28 @@ void World::close() {
   while (scheduler_.has_job()) scheduler_.run_once();
 }
 
-RunReport run_seed(uint64_t seed, bool trace) {
+namespace {
+
+RunReport run_plan(uint64_t seed, const Random& random, Plan plan, bool trace) {
   // After a violation the actors can't be told to go in an orderly way: they stay.
-  auto* world = new World(seed, trace);
+  auto* world = new World(seed, random, std::move(plan), trace);
   RunReport report = world->run();
   if (report.violation.empty()) delete world;
   return report;
+}
+
+}  // namespace
+
+RunReport run_seed(uint64_t seed, bool trace) {
+  Random random(seed);
+  Plan plan = make_plan(random);
+  return run_plan(seed, random, std::move(plan), trace);
+}
+
+RunReport run_silence(uint64_t seed, bool stand_still, bool trace) {
+  Random random(seed);
+  Plan plan = make_silence(random, stand_still ? FaultKind::pause : FaultKind::one_way);
+  return run_plan(seed, random, std::move(plan), trace);
 }
 
 }  // namespace troupe::sim

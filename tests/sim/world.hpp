@@ -19,7 +19,8 @@ inline constexpr uint64_t events_max = 5'000'000;
 
 class World {
  public:
-  World(uint64_t seed, bool trace);
+  /// `plan` was made from `random`.
+  World(uint64_t seed, Random random, Plan plan, bool trace);
   ~World();
 
   RunReport run();
@@ -58,6 +59,8 @@ class World {
   void inject(const FaultPlan& fault);
   void drain(size_t slot, TimeUs duration);
   void end_faults();
+  /// Work that nobody is heard of goes on for a bounded time.
+  void watch_silence();
   void start_request(Request& request);
   void cancel_request(Request& request);
 

@@ -1,5 +1,6 @@
 // Any bytes as a pack's head and table: as they are, and with checksums that fit. What the readers
 // take lies within the file and is written as the same bytes again.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -25,7 +26,7 @@ void check(std::span<const std::byte> file) {
     if (row.offset + row.shape.bytes > file.size()) std::abort();
   }
   const auto table = encode_table(*rows);
-  if (std::memcmp(table.data(), file.data() + head->table_offset, table.size()) != 0) std::abort();
+  if (!std::ranges::equal(table, file.subspan(head->table_offset))) std::abort();
 }
 
 void put(std::vector<std::byte>& file, size_t at, uint32_t value) {

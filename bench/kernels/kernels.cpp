@@ -160,7 +160,7 @@ void bench_attention(const Limits& limits, std::vector<Row>& rows) {
 Limits bench_limits(std::vector<Row>& rows) {
   constexpr size_t read_bytes = size_t{256} << 20;
   MemoryArena arena;  // on huge pages, as weights are
-  Result<uint8_t*> memory = arena.take(read_bytes);
+  Result<uint8_t*> memory = arena.take({0, 0, 0, read_bytes});
   if (!memory.ok()) std::abort();
   std::memset(*memory, 1, read_bytes);
   const auto* words = reinterpret_cast<const uint64_t*>(*memory);

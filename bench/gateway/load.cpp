@@ -1,7 +1,5 @@
 #include "bench/gateway/load.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -18,6 +16,7 @@
 
 #include "base/concat.hpp"
 #include "bench/cpu_time.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -81,11 +80,8 @@ class Load {
   void open(size_t index) {
     Line& line = lines_[index];
     line.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port_);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    const sockaddr_in address = testing::loopback(port_);
+    if (::connect(line.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       fail("bench_gateway: cannot connect");
     }
     const int on = 1;

@@ -1,8 +1,6 @@
 #include "bench/gateway/server_program.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,23 +13,16 @@
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::bench {
 namespace {
 
 constexpr int start_s_max = 120, end_s_max = 20;
 
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 bool answers_200(uint16_t port, const std::string& path) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = testing::loopback(port);
   char reply[16] = {};
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     const std::string request =
@@ -59,16 +50,10 @@ bool answers_200(uint16_t port, const std::string& path) {
 }  // namespace
 
 uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t bytes = sizeof address;
-  auto* where = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd, where, bytes) != 0 || ::getsockname(fd, where, &bytes) != 0) {
-    std::perror("bench_gateway: no port is free");
-    std::exit(1);
-  }
-  ::close(fd);
-  return ntohs(address.sin_port);
+  const uint16_t port = testing::free_port();
+  if (port != 0) return port;
+  std::perror("bench_gateway: no port is free");
+  std::exit(1);
 }
 
 ServerProgram::ServerProgram(const std::vector<std::string>& words, uint16_t port,

@@ -1,6 +1,5 @@
 // Whoever does not belong to a cluster's authority is told so at once, in words that say who did
 // not accept whom, and gets no actor handle; and what one peer said is not taken for another's.
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <openssl/pem.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include "actors/tls_refusals.hpp"
 #include "base/concat.hpp"
 #include "launch/certificates.hpp"
+#include "tests/support/loopback.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace troupe;
@@ -37,19 +37,11 @@ struct Socket {
   int fd;
 };
 
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 std::unique_ptr<Socket> dial(uint16_t port) {
   auto socket = std::make_unique<Socket>(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval patience{5, 0};
   ::setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = testing::loopback(port);
   REQUIRE(::connect(socket->fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   return socket;
 }
@@ -238,7 +230,7 @@ TEST_CASE("without a certificate or without TLS a control port gives nothing awa
 TEST_CASE("whoever answers without TLS is named, and waited for no longer than asked") {
   const Authorities authorities;
   const Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = loopback(0);
+  sockaddr_in address = testing::loopback(0);
   socklen_t size = sizeof address;
   auto* const raw = reinterpret_cast<sockaddr*>(&address);
   REQUIRE(::bind(listener.fd, raw, size) == 0);

@@ -1,8 +1,8 @@
 // What a user may get wrong at the command line: a sentence, an exit status, one JSON object.
-#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include "tests/support/cluster_fixture.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -105,9 +105,7 @@ TEST_CASE("bad input: a plan says what would keep it from starting here") {
 
 TEST_CASE("bad input: a port that is in use") {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
   REQUIRE(::listen(fd, 1) == 0);

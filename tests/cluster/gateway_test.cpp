@@ -3,21 +3,10 @@
 #include "tests/gateway/http_client.hpp"
 #include "tests/gateway/strict_metrics.hpp"
 #include "tests/support/cluster_fixture.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
-
-uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof address;
-  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), bytes) == 0);
-  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) == 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 std::string asked(uint16_t port, const std::string& method, const std::string& path,
                   const Json& body = {}) {
@@ -40,6 +29,7 @@ Json body_of(const std::string& reply) {
 
 TEST_CASE("gateway: the cluster's own text; ready only as long as a worker could answer") {
   const uint16_t port = free_port();
+  REQUIRE(port != 0);
   ClusterSetup setup;
   setup.roles_more =
       "  - {name: door, run: [gateway], listen: \"127.0.0.1:" + std::to_string(port) + "\"}\n";
@@ -71,6 +61,7 @@ TEST_CASE("gateway: the cluster's own text; ready only as long as a worker could
 
 TEST_CASE("gateway: its metrics are those of the whole cluster; no log has a prompt or a key") {
   const uint16_t port = free_port();
+  REQUIRE(port != 0);
   const std::string key = "a-key-that-nobody-should-read";
   ClusterSetup setup;
   setup.environment = {{"TROUPE_API_KEY", key}, {"TROUPE_LOG", "debug"}};
@@ -116,6 +107,7 @@ TEST_CASE("gateway: its metrics are those of the whole cluster; no log has a pro
 
 TEST_CASE("gateway: SIGTERM lets streams end and refuses what is new") {
   const uint16_t port = free_port();
+  REQUIRE(port != 0);
   TestCluster cluster;
   const auto serving =
       cluster.start({"serve", cluster.model_path(), "--kv-memory", "32MiB", "--model-name", "m",

@@ -1,5 +1,4 @@
 // Thousands of connections that say nothing or nonsense cost the cluster next to nothing.
-#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "tests/support/cluster_request.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -17,13 +17,10 @@ class Strangers {
     for (const int fd : fds_) ::close(fd);
   }
   void connect(uint16_t port, const std::string& words) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = loopback(port);
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     REQUIRE(fd >= 0);
-    (void)::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    (void)::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     fds_.push_back(fd);
     if (!words.empty()) (void)::send(fd, words.data(), words.size(), MSG_NOSIGNAL);
   }

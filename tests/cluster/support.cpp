@@ -1,5 +1,4 @@
 // The parts of tests/support/cluster_fixture.hpp that talk to processes.
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <bit>
@@ -8,6 +7,7 @@
 #include "launch/cluster_state.hpp"
 #include "tests/support/cluster_fixture.hpp"
 #include "tests/support/folders.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -36,12 +36,10 @@ std::string manifest_text(const ClusterSetup& setup, const std::string& model_pa
 }
 
 bool is_listening(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = loopback(port);
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool connected = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  const bool connected =
+      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::close(fd);
   return connected;
 }

@@ -1,9 +1,9 @@
 // Clients that vanish or stop, and a cluster that is stopped under its clients.
-#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include "actors/limits.hpp"
 #include "tests/support/cluster_request.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -76,12 +76,9 @@ TEST_CASE(
 
 /// Connects, says something that is not TLS and goes.
 void be_a_stranger(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = loopback(port);
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   const std::string words = "GET / HTTP/1.1\r\n\r\n";
   CHECK(::send(fd, words.data(), words.size(), MSG_NOSIGNAL) > 0);
   ::close(fd);

@@ -2,12 +2,12 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "base/concat.hpp"
 #include "cpu/pack_file.hpp"
 #include "cpu/pack_writer.hpp"
+#include "tests/support/cluster_program.hpp"
 #include "tests/support/cpu_sequence.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_llama.hpp"
@@ -64,11 +64,6 @@ CpuOptions from(const std::shared_ptr<const PackFile>& pack, ComputeMode mode = 
   return options;
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST_CASE("pack: matrices are in it as they are in memory, in both modes") {
   const TemporaryFolder folder;
   for (const ComputeMode mode : {ComputeMode::fast, ComputeMode::exact}) {
@@ -102,7 +97,7 @@ TEST_CASE("pack: a damaged one is told, and what was asked for is packed again")
   const TemporaryFolder folder;
   const auto model = model_of(TensorType::q4_1);
   pack_of(model, ComputeMode::fast, folder.path("whole"));
-  const std::string whole = text_of(folder.path("whole"));
+  const std::string whole = testing::read_text(folder.path("whole"));
   const uint64_t table = PackFile::open(folder.path("whole")).value()->head().table_offset;
   ThreadPool pool(2);
   const auto problem = [&](const std::string& bytes) -> std::string {

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "tests/gateway/echo_server.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -42,13 +43,10 @@ class Crowd {
     pid_ = ::fork();
     if (pid_ == 0) {
       int open = 0;
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_port = htons(port);
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      const sockaddr_in address = loopback(port);
       for (; open < connections; ++open) {
         const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-        if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) break;
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) break;
       }
       if (::write(ends[1], &open, sizeof open) < 0) ::_exit(1);
       for (;;) ::pause();

@@ -1,6 +1,5 @@
 #include "launch/cluster.hpp"
 
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include "launch/node.hpp"
 #include "launch/run_directory.hpp"
 #include "tests/launch/fake_cluster.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace troupe::launch {
 namespace {
@@ -335,9 +335,7 @@ TEST_CASE("of two clusters the one that lives is meant, unless another is named"
 
 TEST_CASE("a port that is taken") {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = testing::loopback(0);
   socklen_t length = sizeof address;
   REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
   REQUIRE(::listen(fd, 1) == 0);

@@ -1,6 +1,5 @@
 // Whoever reaches the TCP port of the data network without belonging there: silence, garbage, sizes
 // beyond all bounds.
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "tests/support/loopback.hpp"
 #include "tests/transport/peer_process.hpp"
 
 using namespace troupe;
@@ -61,18 +61,10 @@ size_t resident_kib(pid_t pid) {
   return 0;
 }
 
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 class Connection {
  public:
   explicit Connection(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const sockaddr_in address = loopback(port);
+    const sockaddr_in address = troupe::testing::loopback(port);
     REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   }
   Connection(Connection&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -66,26 +66,30 @@ void ClientCore::refresh_members() {
               });
 }
 
-void ClientCore::with_role(const std::string& role, Resolved done) {
+void ClientCore::resolve_role(const std::string& role, Resolved done) {
   if (const v1::NodeInfo* node = node_with(role)) {
     resolve(self_, setup_.caller, *node, role, std::move(done));
-    return;
+  } else {
+    done(error(Code::unavailable, concat("no node with the role ", role, " is there")));
   }
-  const Error why = error(Code::unavailable, concat("no node with the role ", role, " is there"));
-  if (members_.nodes_size() > 0) {
-    done(why);
+}
+
+void ClientCore::with_role(const std::string& role, Resolved done) {
+  const bool is_there = node_with(role) != nullptr;
+  if (is_there || members_.nodes_size() > 0) {
+    resolve_role(role, std::move(done));
   } else {
     // Whoever has just come hears in a moment who is there: trying again later takes longer.
-    awaiting_members_.push_back([this, role, why, done] {
-      const v1::NodeInfo* node = node_with(role);
-      if (node == nullptr) {
-        done(why);
-      } else {
-        resolve(self_, setup_.caller, *node, role, done);
-      }
-    });
+    awaiting_members_.push_back([this, role, done] { resolve_role(role, done); });
   }
+  if (!is_there) refresh_members();
+}
+
+void ClientCore::ask_again(std::function<void()> ask) {
   refresh_members();
+  auto again = std::make_shared<std::function<void()>>(std::move(ask));
+  self_->delayed_send(caf::actor_cast<ClientActor>(self_), std::chrono::milliseconds(20),
+                      Closure{again});
 }
 
 v1::PartAck ClientCore::on_part(const v1::Part& part, const caf::strong_actor_ptr& sender) {

@@ -2,10 +2,14 @@
 // place when a worker is lost. Internal to actors/.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "actors/client.hpp"
 #include "actors/interfaces.hpp"
@@ -91,8 +95,16 @@ class ClientCore {
   void take_members(const v1::Members& members);
   void take_refusal(const Error& why);
   const v1::NodeInfo* node_with(const std::string& role) const;
-  /// Finds the actor of a role; before the first answer of the directory it waits for that.
+  /// Finds the actor of a role, among the members that are known.
+  void resolve_role(const std::string& role, Resolved done);
+  /// As resolve_role; before the first answer of the directory it waits for that.
   void with_role(const std::string& role, Resolved done);
+  void ask_again(std::function<void()> ask);
+  /// Nobody is known yet: `ask` is called again in a moment, unless that is no remedy.
+  template <class T>
+  void await_members(const std::function<void(Result<T>)>& done, std::function<void()> ask) {
+    refusal_ ? done(*refusal_) : ask_again(std::move(ask));
+  }
   void send_drain(const v1::NodeInfo& node, std::function<void(Result<uint32_t>)> done);
 
   void prepare(ClientRequest& request);

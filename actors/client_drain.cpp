@@ -7,14 +7,7 @@ namespace troupe::actors {
 
 void ClientCore::drain(const std::string& name, std::function<void(Result<uint32_t>)> done) {
   if (members_.nodes_size() == 0) {
-    if (refusal_) {
-      done(*refusal_);
-      return;
-    }
-    refresh_members();
-    auto again = std::make_shared<std::function<void()>>([this, name, done] { drain(name, done); });
-    self_->delayed_send(caf::actor_cast<ClientActor>(self_), std::chrono::milliseconds(20),
-                        Closure{again});
+    await_members(done, [this, name, done] { drain(name, done); });
     return;
   }
   std::string known;

@@ -74,14 +74,7 @@ ClusterView to_view(const v1::Members& members, const v1::RouterStatus& router) 
 
 void ClientCore::view(std::function<void(Result<ClusterView>)> done) {
   if (members_.nodes_size() == 0) {
-    if (refusal_) {
-      done(*refusal_);
-      return;
-    }
-    refresh_members();
-    auto again = std::make_shared<std::function<void()>>([this, done] { view(done); });
-    self_->delayed_send(caf::actor_cast<ClientActor>(self_), std::chrono::milliseconds(20),
-                        Closure{again});
+    await_members(done, [this, done] { view(done); });
     return;
   }
   with_role("router", [this, done](auto resolved) {

@@ -29,12 +29,6 @@ Result<text::TokenizerSpec> read_tokenizer_of(const std::string& folder) {
   return std::move(loaded.spec);
 }
 
-/// Reading all weights for their digest is spared when the pack knows it.
-model::KnownDigest known_digest(std::shared_ptr<const cpu::PackFile> pack) {
-  if (!pack) return {};
-  return [pack = std::move(pack)](const auto& files) { return pack->digest_of(files); };
-}
-
 constexpr const char* known_roles =
     "directory, router, front, prefill, decode, draft, kv_store, gateway";
 
@@ -151,7 +145,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeOptions& options) {
   if (works || impl.has("front")) {
     if (works) impl.pack = cpu::find_pack(options.model_path, options.worker.compute);
     TROUPE_ASSIGN(impl.model, model::load_model(options.model_path, read_tokenizer_of,
-                                                known_digest(impl.pack)));
+                                                cpu::known_digest(impl.pack)));
   }
   // UCX is configured through the environment: before any other thread may read it.
   const uint64_t incarnation = random_u64();

@@ -22,7 +22,7 @@ struct Node::Impl {
 
   NodeOptions options;
   std::shared_ptr<const model::Model> model;
-  std::shared_ptr<const cpu::PackFile> pack;  ///< of the model's weights, or null
+  std::shared_ptr<const cpu::PackFile> pack;  ///< of the model's weights, until they are loaded
 
   // A worker's parts, in the order in which they depend on one another.
   std::shared_ptr<transport::Transport> transport;

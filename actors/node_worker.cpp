@@ -35,7 +35,7 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
   cpu_options.kv_type = worker.kv_type;
   cpu_options.threads = worker.threads;
   cpu_options.context_max = worker.context_max;
-  cpu_options.pack = pack;
+  cpu_options.pack = std::move(pack);
   cpu_options.pack_use = cpu::pack_use(has("decode"));
   cpu_options.step_tokens_max =
       std::max(cpu_options.step_tokens_max, worker.limits.step_tokens_max);

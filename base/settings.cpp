@@ -23,9 +23,8 @@ const std::vector<SettingDoc>& setting_docs() {
        "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
       {"TROUPE_PACK",
        "how weights come from a pack (troupe pack): map shares them with other processes, copy "
-       "puts "
-       "them on huge pages, which decode reads faster, off leaves it alone (default: copy where a "
-       "process decodes, else map)"},
+       "puts them on huge pages, which decode reads faster, off leaves it alone (default: copy "
+       "where a process decodes, else map)"},
       {"TROUPE_STEP_LOG",
        "folder in which every worker logs its steps, for troupe diff-steps (default: no log)"},
       {"TROUPE_FIXTURES", "folder of the reference fixtures used by tests", tests},

@@ -43,6 +43,12 @@ uint64_t pack(uint32_t generation, int next, int end) {
 
 }  // namespace
 
+int ThreadPool::threads_of(int asked) {
+  if (asked > 0) return asked;
+  const unsigned cores = std::thread::hardware_concurrency();
+  return cores == 0 ? 1 : static_cast<int>(cores);
+}
+
 ThreadPool::ThreadPool(int threads)
     : size_(std::clamp(threads, 1, threads_max)),
       penalty_(penalty_min),

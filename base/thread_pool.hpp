@@ -25,6 +25,9 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// What a user who may leave it open means: `asked`, or with 0 a thread for each core.
+  static int threads_of(int asked);
+
   static constexpr int threads_max = 256;
   static constexpr int parts_per_thread_max = 64;
 

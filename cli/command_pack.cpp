@@ -2,7 +2,6 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/concat.hpp"
@@ -26,12 +25,11 @@ struct PackOptions {
 };
 
 Result<cpu::PackSummary> pack(const PackOptions& options) {
-  const auto mode = options.compute == "exact" ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
+  const cpu::ComputeMode mode = compute_mode(options.compute);
   const std::string path =
       options.output.empty() ? cpu::pack_path(options.path, mode) : options.output;
   TROUPE_ASSIGN(const auto model, model::load_model(options.path));
-  const unsigned cores = std::thread::hardware_concurrency();
-  ThreadPool pool(options.threads > 0 ? options.threads : static_cast<int>(cores == 0 ? 1 : cores));
+  ThreadPool pool(ThreadPool::threads_of(options.threads));
   return cpu::write_pack(model, mode, path, pool);
 }
 
@@ -63,7 +61,7 @@ void add_pack(CLI::App& app, Chosen& run) {
   CLI::App* command = app.add_subcommand(
       "pack",
       "Write a model's weights as the CPU reads them, so that starting takes no packing and "
-      "processes share one copy");
+      "processes that only prefill share one copy");
   command->add_option("path", options->path, "a GGUF file or a folder with config.json")
       ->required();
   add_text(

@@ -8,6 +8,7 @@
 
 #include "base/concat.hpp"
 #include "base/defect.hpp"
+#include "base/sha256.hpp"
 #include "launch/nearest.hpp"
 
 namespace troupe::cli {
@@ -27,13 +28,7 @@ std::string to_hex(uint64_t value) {
 }
 
 std::string to_hex(const std::string& bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += digits[static_cast<uint8_t>(c) >> 4];
-    text += digits[c & 15];
-  }
-  return text;
+  return hex({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
 }
 
 /// The bytes of an even number of lower-case digits.

@@ -149,9 +149,13 @@ actors::GenerateRequest to_request(const GenerateOptions& o) {
   return request;
 }
 
+cpu::ComputeMode compute_mode(const std::string& word) {
+  return word == "exact" ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
+}
+
 actors::WorkerOptions worker_options(const ClusterOptions& options) {
   actors::WorkerOptions worker;
-  worker.compute = options.compute == "exact" ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
+  worker.compute = compute_mode(options.compute);
   worker.kv_type = options.kv_type == "f32" ? kv::KvType::f32 : kv::KvType::f16;
   worker.threads = options.threads;
   worker.kv_bytes = options.kv_bytes == 0 ? default_kv_bytes : options.kv_bytes;

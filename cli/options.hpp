@@ -70,6 +70,9 @@ struct Connection {
 /// Errors: not_found (no cluster runs: says how to start one), what the model is refused for.
 Result<Connection> connect(const ClusterOptions& options);
 
+/// What --compute says: exact, or else fast.
+cpu::ComputeMode compute_mode(const std::string& word);
+
 /// Worker options from the flags.
 actors::WorkerOptions worker_options(const ClusterOptions& options);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/concat.hpp"
@@ -22,12 +21,6 @@ namespace {
 using engine::StepPlan;
 using engine::StepResult;
 using engine::Ticket;
-
-int resolve_threads(int threads) {
-  if (threads > 0) return threads;
-  const unsigned cores = std::thread::hardware_concurrency();
-  return cores == 0 ? 1 : static_cast<int>(cores);
-}
 
 Batch make_batch(const StepPlan& plan) {
   Batch batch;
@@ -177,7 +170,7 @@ Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const 
   capabilities.context_max = config.context_max;
   capabilities.step_tokens_max = options.step_tokens_max;
 
-  auto threads = std::make_unique<ThreadPool>(resolve_threads(options.threads));
+  auto threads = std::make_unique<ThreadPool>(ThreadPool::threads_of(options.threads));
   TROUPE_ASSIGN(PackedModel packed, packed_model(std::move(model), options, *threads));
   std::unique_ptr<engine::Backend> backend =
       std::make_unique<CpuBackend>(std::move(threads), std::move(packed), std::move(config),

@@ -5,6 +5,6 @@
 
 namespace troupe::cpu::limits {
 
-inline constexpr uint64_t pack_matrices_max = 4'194'304;  ///< in a pack
+inline constexpr uint64_t pack_matrices_max = 4'194'304;  ///< matrices in a pack
 
 }  // namespace troupe::cpu::limits

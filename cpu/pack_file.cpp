@@ -58,6 +58,11 @@ std::optional<Digest> PackFile::digest_of(const std::vector<std::string>& files)
   return head_.weights;
 }
 
+model::KnownDigest known_digest(std::shared_ptr<const PackFile> pack) {
+  if (!pack) return {};
+  return [pack = std::move(pack)](const auto& files) { return pack->digest_of(files); };
+}
+
 Result<uint8_t*> PackArena::take(const PackedShape& shape) {
   if (taken_ == pack_->rows().size() || pack_->rows()[taken_].shape != shape) {
     return error(Code::corrupt,
@@ -72,7 +77,7 @@ Result<uint8_t*> PackArena::take(const PackedShape& shape) {
 }
 
 Result<uint8_t*> PackArena::copy(const uint8_t* from, const PackedShape& shape) {
-  TROUPE_ASSIGN(uint8_t* const to, copies_.take(shape));
+  TROUPE_ASSIGN(uint8_t* const to, copies_->take(shape));
   pool_->run([&](int part, int parts) {
     const auto [begin, end] = ThreadPool::share(static_cast<int64_t>(shape.bytes), part, parts);
     std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
@@ -93,9 +98,10 @@ Result<PackedModel> use_pack(std::shared_ptr<const model::Model> model, const Cp
   const TimeUs started_us = now_us();
   if (copies) TROUPE_TRY(check_weights_fit(bytes));
   TROUPE_TRY(pack->verify(pool));
-  TROUPE_ASSIGN(PackedModel packed,
-                pack_model(std::move(model), options.mode, pool,
-                           std::make_shared<PackArena>(pack, copies ? &pool : nullptr)));
+  const auto arena = std::make_shared<PackArena>(pack, copies ? &pool : nullptr);
+  TROUPE_ASSIGN(PackedModel packed, pack_model(std::move(model), options.mode, pool, arena));
+  // Neither the mapping nor the pool is held on to for what was copied.
+  if (copies) packed.arena = arena->copies();
   log_info("weights", concat(bytes_text(bytes), copies ? " copied" : " mapped", " from ",
                              pack->path(), " in ", (now_us() - started_us) / 1000, " ms"));
   return packed;

@@ -39,6 +39,9 @@ class PackFile {
   std::vector<PackRow> rows_;
 };
 
+/// Gives load_model() the digest that a pack knows; null: nothing is known.
+model::KnownDigest known_digest(std::shared_ptr<const PackFile> pack);
+
 /// Gives the matrices of a pack in their order: where they are mapped, or copies of them.
 class PackArena final : public WeightArena {
  public:
@@ -47,13 +50,15 @@ class PackArena final : public WeightArena {
       : pack_(std::move(pack)), pool_(pool) {}
   [[nodiscard]] bool is_packed() const override { return true; }
   Result<uint8_t*> take(const PackedShape& shape) override;
+  /// What the copies lie in: all that is needed once they are made.
+  [[nodiscard]] std::shared_ptr<MemoryArena> copies() const { return copies_; }
 
  private:
   Result<uint8_t*> copy(const uint8_t* from, const PackedShape& shape);
 
   std::shared_ptr<const PackFile> pack_;
   ThreadPool* pool_;
-  MemoryArena copies_;
+  std::shared_ptr<MemoryArena> copies_ = std::make_shared<MemoryArena>();
   size_t taken_ = 0;
 };
 

@@ -33,9 +33,9 @@ inline constexpr int write_silence_s = 60;
 /// cancelled.
 inline constexpr size_t unsent_bytes_max = size_t{8} << 20;
 /// An event of a stream waits at most this long (a frame of a screen) for those behind it, so that
-/// they share a write; none waits when the one before it went out longer ago, or once so much has
-/// come together.
+/// they share a write; none waits when the one before it went out longer ago.
 inline constexpr int64_t gather_us = 16'000;
+/// Once so much has come together for one connection it is written without waiting further.
 inline constexpr size_t gather_bytes = 16 * 1024;
 /// A TLS handshake that takes longer is cut off.
 inline constexpr int handshake_s = 5;

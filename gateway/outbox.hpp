@@ -1,5 +1,5 @@
 // What other threads have said to connections and the server's thread has not heard yet. One
-// wake-up fetches all of it; what may wait for the next turn needs none. Internal to server.cpp.
+// wake-up fetches all of it; what may wait for the next turn needs none. Internal to gateway/.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/concat.hpp"
+#include "base/sha256.hpp"
 #include "launch/files.hpp"
 #include "launch/limits.hpp"
 
@@ -18,16 +19,11 @@ constexpr size_t secret_bytes = 32;
 constexpr size_t secret_digits = 2 * secret_bytes;
 
 Result<std::string> new_secret() {
-  std::array<unsigned char, secret_bytes> bytes{};
+  std::array<uint8_t, secret_bytes> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
     return error(Code::internal, "the system gives no random numbers");
   }
-  std::string digits;
-  for (const unsigned char byte : bytes) {
-    digits += "0123456789abcdef"[byte >> 4];
-    digits += "0123456789abcdef"[byte & 15];
-  }
-  return digits;
+  return hex(bytes);
 }
 
 Result<std::string> read_private(const fs::path& path, const std::string& hint) {

@@ -162,9 +162,7 @@ int main(int argc, char** argv) {
   const Times loading = time_of([&] {
     options.pack = cpu::find_pack(flags.path, options.mode);
     options.pack_use = cpu::pack_use(true);
-    model = model::load_model(flags.path, {}, [&options](const auto& files) {
-      return options.pack ? options.pack->digest_of(files) : std::nullopt;
-    });
+    model = model::load_model(flags.path, {}, cpu::known_digest(options.pack));
   });
   if (!model.ok()) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());

@@ -1,8 +1,9 @@
 // Moves blocks of a KV pool between two processes over each path, next to memcpy and to UCX alone
-// in the same run. bench_transfer [--json] [--blocks N] [--block-bytes B] [--rounds R] [--pool
-// BYTES] transfer_4k: the blocks of a prompt of 4,096 tokens, 64 of 64 tokens each unless said
-// otherwise. transfer_outofcache: a pool of --pool bytes on each side (1 GiB), 8 MiB a block, read
-// from the beginning to the end, again and again. latency_64k: one block of 64 KiB at a time.
+// in the same run.
+//   bench_transfer [--json] [--blocks N] [--block-bytes B] [--rounds R] [--pool BYTES]
+// transfer_4k: the blocks of a prompt of 4,096 tokens, 64 of 64 tokens each unless said otherwise.
+// transfer_outofcache: a pool of --pool bytes on each side (1 GiB), 8 MiB a block, read from the
+// beginning to the end, again and again. latency_64k: one block of 64 KiB at a time.
 #include <unistd.h>
 
 #include <algorithm>

@@ -59,9 +59,10 @@ function(troupe_precompile_tests target)
 endfunction()
 
 # tests/<folder>/*.cpp become the one binary test_<folder>, a ctest of the same name. With LONG it
-# runs under `ctest -C Long` only; SOURCES are files that it shares with another folder.
+# runs under `ctest -C Long` only, with SERIAL nothing else runs beside it (tests that start
+# processes or have deadlines); SOURCES are files that it shares with another folder.
 function(troupe_tests folder)
-  cmake_parse_arguments(ARG "LONG" "TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "LONG;SERIAL" "TIMEOUT" "LINK;LABELS;SOURCES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
   list(APPEND sources ${ARG_SOURCES})
   if(NOT sources)
@@ -82,4 +83,7 @@ function(troupe_tests folder)
     set(ARG_TIMEOUT 600)
   endif()
   set_tests_properties(${folder} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(ARG_SERIAL)
+    set_tests_properties(${folder} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()

@@ -22,6 +22,16 @@ struct Message {
   std::string content;
 };
 
+/// A place in chat_json up to which the prompt's full blocks are to be kept for a time. Never an
+/// error: what has no room, or no place in the prompt, is not kept.
+struct CacheMark {
+  bool in_tools = false;       ///< in the tool of this index, not in the message
+  uint32_t index = 0;          ///< of the message or tool
+  uint32_t content_bytes = 0;  ///< behind so many bytes of the message's content; 0: at the end of
+                               ///< the message or tool
+  uint32_t ttl_s = 0;          ///< every use begins it anew
+};
+
 /// What to generate: exactly one of text, messages, token_ids, chat_json.
 struct GenerateRequest {
   std::optional<std::string> text;
@@ -39,6 +49,7 @@ struct GenerateRequest {
   bool explain = false;        ///< ask the router why it chose
   std::string model;           ///< empty: the cluster's only one
   std::string tenant;          ///< whose request it is; empty: of who names none ("default")
+  std::vector<CacheMark> cache_marks;  ///< in the order of the prompt
 };
 
 /// New output of one choice.
@@ -51,8 +62,8 @@ struct ClientDelta {
   /// Set in the choice's last delta.
   std::string finish_reason;
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;     ///< as known now; of the whole request
-  uint32_t cacheable_tokens = 0;  ///< of the prompt's full blocks
+  uint32_t cached_tokens = 0;  ///< as known now; of the whole request
+  uint32_t pinned_tokens = 0;  ///< the same
 };
 
 struct ChoiceResult {
@@ -73,8 +84,8 @@ struct GenerateResult {
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;  ///< of the prompt, not computed but taken over from a worker's or a
                                ///< store's memory
-  uint32_t cacheable_tokens = 0;  ///< of the prompt's full blocks, which are kept for others
-  std::string prefill_worker;     ///< empty: the decode worker computed the prompt
+  uint32_t pinned_tokens = 0;  ///< leading ones of the prompt that are kept as its cache_marks ask
+  std::string prefill_worker;  ///< empty: the decode worker computed the prompt
   std::string decode_worker;
   uint32_t blocks_moved = 0;
   uint64_t bytes_moved = 0;

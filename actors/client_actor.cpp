@@ -191,7 +191,7 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
   result.seed = prepared.sampling().seed();
   result.prompt_tokens = static_cast<uint32_t>(prepared.prompt_size());
   result.cached_tokens = stats.cached_tokens();
-  result.cacheable_tokens = request.resume.full_block_tokens();
+  result.pinned_tokens = stats.pinned_tokens();
   // Only what really came from there counts.
   if (stats.blocks_moved() > 0) result.prefill_worker = request.prefill_name;
   result.decode_worker = request.placement.decode().name();

@@ -36,6 +36,13 @@ v1::PrepareRequest to_prepare(const ClientRequest& asked) {
   wire.set_choices(request.choices);
   for (const std::string& stop : request.stop) wire.add_stop(stop);
   wire.set_parse_special(request.parse_special);
+  for (const CacheMark& mark : request.cache_marks) {
+    v1::CacheMark* added = wire.add_cache_marks();
+    added->set_in_tools(mark.in_tools);
+    added->set_index(mark.index);
+    added->set_content_bytes(mark.content_bytes);
+    added->set_ttl_s(mark.ttl_s);
+  }
   return wire;
 }
 

@@ -12,6 +12,12 @@ namespace troupe::actors::limits {
 inline constexpr size_t part_bytes = 64 * 1024;
 /// Parts of one transfer that may be unacknowledged.
 inline constexpr int part_window = 4;
+/// Places of a prompt up to which one request may have its blocks kept, and for how long; those
+/// beyond are not kept, and not longer.
+inline constexpr int cache_marks_max = 4;
+inline constexpr uint32_t cache_ttl_max_s = 3600;
+/// Pinned blocks that are given up at once when a sequence can't run for want of pages.
+inline constexpr size_t pins_given_up = 64;
 /// Largest payload of each kind; more is refused when it is announced.
 inline constexpr uint64_t prompt_bytes_max = uint64_t{8} << 20;
 inline constexpr uint64_t snapshot_bytes_max = uint64_t{256} << 20;

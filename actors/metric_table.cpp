@@ -83,6 +83,7 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_STORE_DISK_DROPPED, counter, "store_disk_dropped", "blocks of segments that went"},
     {v1::METRIC_STORE_DISK_CORRUPT, counter, "store_disk_corrupt", "blocks found damaged there"},
     {v1::METRIC_STORE_DISK_FAILED, counter, "store_disk_failed", "reads and writes that failed"},
+    {v1::METRIC_DEVICE_BLOCKS_PINNED, gauge, "device_blocks_pinned", "kept for a time, as asked"},
 };
 
 constexpr DistributionInfo distribution_rows[] = {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "actors/cache_pins.hpp"
 #include "actors/context_error.hpp"
 #include "actors/limits.hpp"
 #include "actors/tenant_salt.hpp"
@@ -79,7 +80,7 @@ v1::PreparedRequest Preparer::prepare(const v1::PrepareRequest& request,
   return refused;
 }
 
-Result<text::ChatPrompt> Preparer::render(const v1::PrepareRequest& request) const {
+Result<text::RenderInput> Preparer::conversation(const v1::PrepareRequest& request) const {
   if (!template_) {
     return error(Code::invalid_argument, "the model has no chat template",
                  "send text instead of messages");
@@ -92,10 +93,10 @@ Result<text::ChatPrompt> Preparer::render(const v1::PrepareRequest& request) con
   input.bos_token = bos_text_;
   input.eos_token = eos_text_;
   input.now_s = static_cast<int64_t>(std::time(nullptr));
-  return text::render_chat(*template_, *controls_, input);
+  return input;
 }
 
-Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& request) const {
+Result<Preparer::Prompt> Preparer::prompt_of(const v1::PrepareRequest& request) const {
   const int given = (request.has_text() ? 1 : 0) + (request.messages_size() > 0 ? 1 : 0) +
                     (request.token_ids_size() > 0 ? 1 : 0) + (request.chat_json().empty() ? 0 : 1);
   if (given != 1) {
@@ -104,7 +105,7 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
                  "exactly one of text, messages, chat_json and token_ids");
   }
   if (request.token_ids_size() > 0) {
-    return std::vector<int32_t>(request.token_ids().begin(), request.token_ids().end());
+    return Prompt{{request.token_ids().begin(), request.token_ids().end()}, {}};
   }
   if (!tokenizer_) {
     return error(Code::unsupported, "the model file has no tokenizer", "send token ids");
@@ -114,7 +115,11 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
   options.parse_special = request.parse_special();
   options.memo = memo_.get();
   options.memo_scope = request.tenant();
-  if (request.has_text()) return tokenizer_->encode(request.text(), options);
+  Prompt out;
+  if (request.has_text()) {
+    TROUPE_ASSIGN(out.tokens, tokenizer_->encode(request.text(), options));
+    return out;
+  }
   for (int i = 0; i < request.messages_size(); ++i) {
     if (const auto at = text::first_invalid_utf8(request.messages(i).content())) {
       return error(Code::invalid_argument,
@@ -122,12 +127,20 @@ Result<std::vector<int32_t>> Preparer::tokens_of(const v1::PrepareRequest& reque
                    "text in UTF-8");
     }
   }
-  TROUPE_ASSIGN(const text::ChatPrompt prompt, render(request));
+  TROUPE_ASSIGN(const text::RenderInput input, conversation(request));
+  TROUPE_ASSIGN(const text::ChatPrompt prompt, text::render_chat(*template_, *controls_, input));
   // The template spells control tokens, BOS included; what a message spells stays text.
   options.parse_special = true;
   options.add_special = false;
   options.plain = prompt.plain;
-  return tokenizer_->encode(prompt.text, options);
+  TROUPE_ASSIGN(out.tokens, tokenizer_->encode(prompt.text, options));
+  if (request.cache_marks_size() > 0) {
+    const std::vector<text::ChatPlace> places = places_of(request.cache_marks());
+    const auto bytes = text::find_places(*template_, input, prompt.text, places);
+    out.pins =
+        cache_pins(request.cache_marks(), bytes, {*tokenizer_, options, prompt.text, out.tokens});
+  }
+  return out;
 }
 
 Status Preparer::check_model(const v1::PrepareRequest& request) const {
@@ -186,8 +199,8 @@ Result<v1::PreparedRequest> Preparer::answer(const v1::PrepareRequest& request) 
   if (request.purpose() != v1::PREPARE_PURPOSE_TOKENS) {
     return error(Code::unsupported, concat("a question of kind ", int{request.purpose()}));
   }
-  TROUPE_ASSIGN(const std::vector<int32_t> tokens, tokens_of(request));
-  answer.mutable_prompt()->Add(tokens.begin(), tokens.end());
+  TROUPE_ASSIGN(const Prompt prompt, prompt_of(request));
+  answer.mutable_prompt()->Add(prompt.tokens.begin(), prompt.tokens.end());
   return answer;
 }
 
@@ -206,8 +219,8 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
                  concat("this cluster allows 1 to ", limits_.output_tokens_max,
                         " (limits.output_tokens_max of its manifest)"));
   }
-  TROUPE_ASSIGN(std::vector<int32_t> tokens, tokens_of(request));
-  TROUPE_TRY(check_prompt(tokens));
+  TROUPE_ASSIGN(const Prompt prompt, prompt_of(request));
+  TROUPE_TRY(check_prompt(prompt.tokens));
   if (!request.has_seed()) sampling.seed = random_seed;
   if (tokenizer_) {
     sampling.stop_ids.insert(sampling.stop_ids.end(), tokenizer_->stop_ids().begin(),
@@ -215,7 +228,8 @@ Result<v1::PreparedRequest> Preparer::try_prepare(const v1::PrepareRequest& requ
   }
   v1::PreparedRequest prepared;
   prepared.set_request_id(request.request_id());
-  prepared.mutable_prompt()->Add(tokens.begin(), tokens.end());
+  prepared.mutable_prompt()->Add(prompt.tokens.begin(), prompt.tokens.end());
+  for (const v1::CachePin& pin : prompt.pins) *prepared.add_cache_pins() = pin;
   *prepared.mutable_sampling() = schemas::to_wire(sampling);
   prepared.set_context_max(context_max_);
   prepared.set_timeout_ms(static_cast<uint64_t>(limits_.timeout_ms));

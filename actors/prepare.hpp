@@ -51,8 +51,12 @@ class Preparer {
   Status check_model(const v1::PrepareRequest& request) const;
   Status check_prompt(const std::vector<int32_t>& tokens) const;
   v1::ModelCard card() const;
-  Result<std::vector<int32_t>> tokens_of(const v1::PrepareRequest& request) const;
-  Result<text::ChatPrompt> render(const v1::PrepareRequest& request) const;
+  struct Prompt {
+    std::vector<int32_t> tokens;
+    std::vector<v1::CachePin> pins;
+  };
+  Result<Prompt> prompt_of(const v1::PrepareRequest& request) const;
+  Result<text::RenderInput> conversation(const v1::PrepareRequest& request) const;
   void name_blocks(v1::PreparedRequest& prepared, const std::string& tenant) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;

@@ -10,6 +10,7 @@ namespace {
 
 void add(v1::ChoiceStats& total, const v1::ChoiceStats& more) {
   total.set_cached_tokens(std::max(total.cached_tokens(), more.cached_tokens()));
+  total.set_pinned_tokens(std::max(total.pinned_tokens(), more.pinned_tokens()));
   total.set_blocks_moved(total.blocks_moved() + more.blocks_moved());
   total.set_bytes_moved(total.bytes_moved() + more.bytes_moved());
   total.set_transfer_us(total.transfer_us() + more.transfer_us());
@@ -37,6 +38,7 @@ v1::StartRequest ResumePoint::next_attempt(const v1::Placement& placement, uint6
   for (const std::string& stop : stop_) start.add_stop(stop);
   start.set_root(prepared_.root());
   start.set_drafts(drafts_);
+  *start.mutable_cache_pins() = prepared_.cache_pins();
   if (!placement.prefill().name().empty()) {
     *start.mutable_prefill() = placement.prefill();
     start.set_session(session);
@@ -98,7 +100,7 @@ ResumePoint::Accepted ResumePoint::accept(const v1::Delta& delta) {
   if (delta.has_stats()) current_[delta.choice()] = delta.stats();
   out.prompt_tokens = static_cast<uint32_t>(prepared_.prompt_size());
   out.cached_tokens = stats().cached_tokens();
-  out.cacheable_tokens = full_block_tokens();
+  out.pinned_tokens = stats().pinned_tokens();
   if (delta.finish().empty()) return accepted;
   fold_stats(delta.choice());
   if (delta.finish() == "failed" || delta.finish() == "moved" || delta.finish() == "closing") {
@@ -123,12 +125,6 @@ v1::ChoiceStats ResumePoint::stats() const {
   v1::ChoiceStats total = past_;
   for (const v1::ChoiceStats& choice : current_) add(total, choice);
   return total;
-}
-
-uint32_t ResumePoint::full_block_tokens() const {
-  const auto size = static_cast<uint32_t>(prepared_.prompt_size());
-  const uint32_t block = prepared_.tokens_per_block();
-  return block == 0 ? 0 : size / block * block;
 }
 
 bool ResumePoint::all_finished() const {

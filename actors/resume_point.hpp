@@ -35,8 +35,6 @@ class ResumePoint {
   /// Takes a delta. Those of other attempts and indices held already are dropped.
   Accepted accept(const v1::Delta& delta);
 
-  /// Tokens of the prompt that are in full blocks.
-  [[nodiscard]] uint32_t full_block_tokens() const;
   [[nodiscard]] bool all_finished() const;
   [[nodiscard]] uint32_t attempt() const { return attempt_; }
   [[nodiscard]] const v1::PreparedRequest& prepared() const { return prepared_; }

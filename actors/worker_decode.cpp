@@ -28,7 +28,9 @@ Result<WorkerLogic::Choice> WorkerLogic::make_choice(PeerKey client, const v1::S
                 text::OutputText(parts_.tokenizer, std::move(options)),
                 {},
                 false,
-                0};
+                0,
+                {start.cache_pins().begin(), start.cache_pins().end()},
+                {}};
   TROUPE_ASSIGN(choice.spec.sampling, schemas::from_wire(start.sampling()));
   TROUPE_ASSIGN(choice.spec.root, schemas::unpack_name(start.root()));
   choice.spec.sampling.choice = state.choice();
@@ -98,6 +100,7 @@ bool WorkerLogic::admit(Choice& choice) {
   if (choice.session == 0) {
     choice.stats.set_cached_tokens(cached * parts_.pool.layout().tokens_per_block);
   }
+  note_blocks(choice);
   choice.spec.tokens.clear();
   choice.spec.tokens.shrink_to_fit();
   return true;
@@ -183,6 +186,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   const ChoiceKey key = owner->second;
   Choice& choice = choices_.at(key);
   metrics_.on_draws(key, in, now_);
+  if (!in.draws.empty()) pin_prompt(choice);
   v1::Delta delta;
   delta.set_request_id(choice.request_id);
   delta.set_choice(choice.choice);

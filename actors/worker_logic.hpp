@@ -22,6 +22,7 @@
 #include "engine/engine.hpp"
 #include "kv/events.hpp"
 #include "kv/local_index.hpp"
+#include "kv/pins.hpp"
 #include "kv/pool.hpp"
 #include "schemas/cluster.pb.h"
 #include "schemas/request.pb.h"
@@ -118,6 +119,8 @@ class WorkerLogic {
     v1::ChoiceStats stats;
     bool stats_news = false;  ///< the next delta tells the client, whatever becomes of us
     uint64_t session = 0;
+    std::vector<v1::CachePin> pins;     ///< asked for, and not tried yet
+    std::vector<kv::BlockName> to_pin;  ///< the blocks that they are about
   };
   struct Client {
     uint64_t next_number = 1;
@@ -148,6 +151,10 @@ class WorkerLogic {
                              const v1::ChoiceState& state) const;
   /// Hands the choice to the engine; what it refuses is told to the client.
   bool admit(Choice& choice);
+  /// What of the prompt is in the engine's index now is used; what is to be pinned is noted.
+  void note_blocks(Choice& choice);
+  /// The prompt is computed: its pins are tried.
+  void pin_prompt(Choice& choice);
   /// True when the choice now waits for blocks.
   bool begin_handover(const v1::StartRequest& start, Choice& first, TimeUs now);
   /// Reads blocks of a prompt that is to be computed here from a store.
@@ -194,6 +201,7 @@ class WorkerLogic {
   Handovers handovers_;
   WorkerMetrics metrics_;
   StoreOffers offers_;
+  kv::Pins pins_;
   bool running_ = false;  ///< a plan is with the device
   bool closing_ = false;
   bool draining_ = false;

@@ -161,6 +161,7 @@ void WorkerMetrics::on_load(const v1::LoadReport& load, const engine::EngineStat
   metrics_->set(v1::METRIC_DEVICE_BLOCKS, load.blocks_total());
   metrics_->set(v1::METRIC_DEVICE_BLOCKS_FREE, load.blocks_free());
   metrics_->set(v1::METRIC_DEVICE_BLOCKS_INDEXED, load.blocks_indexed());
+  metrics_->set(v1::METRIC_DEVICE_BLOCKS_PINNED, load.blocks_pinned());
   metrics_->set(v1::METRIC_FETCHED_BLOCKS, load.blocks_fetched());
   metrics_->set(v1::METRIC_STEPS, stats.steps);
   metrics_->set(v1::METRIC_PREFILL_TOKENS, stats.prefill_tokens);

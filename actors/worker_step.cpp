@@ -3,6 +3,7 @@
 #include "actors/worker_logic.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
+#include "kv/limits.hpp"
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
@@ -14,7 +15,8 @@ WorkerLogic::WorkerLogic(WorkerParts parts, WorkerPorts ports)
                  [this](const HandoverSummary& summary) { on_handover_over(summary); }),
       metrics_(parts_.metrics),
       offers_(parts_.pool, parts_.index, parts_.transport_address, parts_.fingerprint,
-              {ports_.send_offer, ports_.draw_session, ports_.grant, ports_.revoke}) {}
+              {ports_.send_offer, ports_.draw_session, ports_.grant, ports_.revoke}),
+      pins_(parts_.pool, parts_.index, parts_.pool.num_pages() / kv::limits::pinned_share) {}
 
 void WorkerLogic::pump() {
   start_step();
@@ -23,6 +25,10 @@ void WorkerLogic::pump() {
   if (starved) {
     // Somebody waits for pages that a store has not read yet.
     offers_.drop_all();
+    start_step();
+  }
+  // No request waits for the end of a pin's time.
+  while (!running_ && parts_.engine.is_stalled() && pins_.give_up(limits::pins_given_up) > 0) {
     start_step();
   }
   offers_.pump(now_);
@@ -114,6 +120,7 @@ void WorkerLogic::on_tick(TimeUs now) {
   metrics_.on_load(load(now), parts_.engine.stats());
   handovers_.on_tick(now);
   offers_.on_tick(now);
+  pins_.expire(now);
   std::vector<uint64_t> sessions;
   for (const auto& [session, source] : sources_) sessions.push_back(session);
   for (uint64_t session : sessions) {
@@ -153,6 +160,7 @@ v1::LoadReport WorkerLogic::load(TimeUs now) const {
   load.set_blocks_corrupt(blocks_corrupt_);
   load.set_blocks_offered(offers_.num_offered());
   load.set_offers_dropped(offers_.num_dropped());
+  load.set_blocks_pinned(static_cast<uint32_t>(pins_.size()));
   load.set_draining(draining_ || closing_);
   load.set_stalled(is_stalled(now));
   return load;

@@ -111,6 +111,10 @@ bool Engine::has_work() const {
   return !impl_->stalled || impl_->available() != impl_->stalled_available;
 }
 
+bool Engine::is_stalled() const {
+  return impl_->stalled && impl_->is_short_of_pages && !has_work();
+}
+
 StepPlan Engine::plan() {
   return impl_->plan();
 }

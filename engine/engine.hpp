@@ -113,6 +113,8 @@ class Engine {
   // --- the loop ------------------------------------------------------------------------------
   /// Something could run now.
   [[nodiscard]] bool has_work() const;
+  /// The last plan had nothing to run for want of pages, and nothing has changed since.
+  [[nodiscard]] bool is_stalled() const;
   /// The next step; empty spans when nothing can run. At most one plan may be outstanding. A plan
   /// without spans needs no backend: give accept() an empty result, for some outcomes need no step
   /// (blocks that were cached, a sequence that does not fit any more).

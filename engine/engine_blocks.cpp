@@ -34,6 +34,7 @@ bool Engine::Impl::reserve(Sequence& s, uint32_t num_pages, Pressure pressure) {
     if (pressure >= Pressure::strip && strip_youngest_waiting(s)) continue;
     if (pressure >= Pressure::preempt && preempt_youngest(s)) continue;
     truncate_pages(s, before);
+    is_short_of_pages = true;
     return false;
   }
   return true;

@@ -130,6 +130,7 @@ struct Engine::Impl {
   SequenceId rotation = 0;  ///< last decoding sequence served when not all fit into a step
   bool stalled = false;     ///< the last plan was empty and nothing changed since
   uint32_t stalled_available = 0;
+  bool is_short_of_pages = false;  ///< somebody got none since the last plan was begun
   EngineStats counters;
 
   Acceptance acceptance{2000};  ///< of all sequences

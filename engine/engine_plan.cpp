@@ -9,6 +9,7 @@ namespace troupe::engine {
 StepPlan Engine::Impl::plan() {
   StepPlan plan;
   if (!planned.empty()) return plan;
+  is_short_of_pages = false;
 
   std::vector<Sequence*> decoding = grow_decoding();
   const bool prefill = !waiting.empty() || running.size() > decoding.size();

@@ -22,7 +22,6 @@ struct Generation {
   uint32_t top_logprobs = 0;
   std::vector<std::string> stop;
   std::vector<std::string> unknown;  ///< fields that are ignored
-  bool marks_cache = false;          ///< cache_control was somewhere
   Json echo_fields;                  ///< what the reply repeats of the request (responses)
 };
 

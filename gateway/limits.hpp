@@ -54,6 +54,12 @@ inline constexpr size_t json_values_max = 4'000'000;
 /// Messages of a chat, tools, and parts of one message's content; more is refused.
 inline constexpr size_t messages_max = 16384;
 inline constexpr size_t tools_max = 1024;
+/// Blocks with cache_control in one request; more is refused.
+inline constexpr size_t cache_marks_max = 4;
+/// How long what such a block marks is kept: with ttl 5m, which is what a mark without one means,
+/// and with 1h.
+inline constexpr uint32_t cache_short_s = 300;
+inline constexpr uint32_t cache_long_s = 3600;
 /// Prompts of one completion request, each with its choices; more is refused.
 inline constexpr size_t prompts_max = 64;
 /// Characters of a key; shorter ones are guessed, longer ones are none of ours.

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/sampling.hpp"
+#include "gateway/cache_marks.hpp"
 #include "gateway/chat_messages.hpp"
 #include "gateway/generation.hpp"
 #include "gateway/limits.hpp"
@@ -14,7 +15,7 @@ struct Reader {
   std::optional<ApiError>& error;
   Json& out;                                  ///< messages as templates take them
   std::map<std::string, std::string> called;  ///< id of a call -> name of its tool
-  bool is_marked = false;                     ///< cache_control was there
+  CacheMarks& marks;
 };
 
 /// What is being gathered of one message.
@@ -23,6 +24,7 @@ struct Gathered {
   bool has_text = false;
   std::string reasoning;
   Json calls = Json::array();
+  std::vector<actors::CacheMark> marks;  ///< of the message's blocks
 };
 
 void add_text(Gathered& gathered, const std::string& text, const char* between) {
@@ -33,11 +35,28 @@ void add_text(Gathered& gathered, const std::string& text, const char* between) 
 
 void flush(Reader& reader, const std::string& role, Gathered& gathered) {
   if (!gathered.has_text && gathered.calls.empty()) return;
+  for (actors::CacheMark& mark : gathered.marks) {
+    mark.index = static_cast<uint32_t>(reader.out.size());
+    reader.marks.add(mark);
+  }
   Json message = {{"role", role}, {"content", gathered.text}};
   if (!gathered.reasoning.empty()) message["reasoning_content"] = gathered.reasoning;
   if (!gathered.calls.empty()) message["tool_calls"] = gathered.calls;
   reader.out.push_back(std::move(message));
   gathered = {};
+}
+
+void read_text(Reader& reader, Fields& block, const char* between, Gathered& gathered) {
+  std::string text;
+  block.text("text", text);
+  if (!reader.error && block.find("text") == nullptr) {
+    block.refuse("text", "is missing, expected a string", "missing_required_parameter");
+  }
+  add_text(gathered, text, between);
+  const uint32_t ttl_s = reader.marks.read(block);
+  if (ttl_s == 0) return;
+  if (text.empty()) block.refuse("cache_control", "cannot be set for empty text blocks");
+  gathered.marks.push_back({false, 0, static_cast<uint32_t>(gathered.text.size()), ttl_s});
 }
 
 void read_tool_use(Reader& reader, Fields& block, Gathered& gathered) {
@@ -50,6 +69,8 @@ void read_tool_use(Reader& reader, Fields& block, Gathered& gathered) {
   if (name.empty()) block.refuse("name", "is missing", "missing_required_parameter");
   reader.called[id] = name;
   gathered.calls.push_back(tool_call(id, name, input == nullptr ? Json::object() : *input));
+  if (const uint32_t ttl_s = reader.marks.read(block))
+    gathered.marks.push_back({false, 0, 0, ttl_s});
 }
 
 void read_tool_result(Reader& reader, Fields& block) {
@@ -62,6 +83,13 @@ void read_tool_result(Reader& reader, Fields& block) {
       content == nullptr ? "" : content_text(*content, block.where("content"), "\n", reader.error);
   if (reader.error) return;
   if (id.empty()) block.refuse("tool_use_id", "is missing", "missing_required_parameter");
+  uint32_t ttl_s =
+      content == nullptr ? 0 : reader.marks.read_parts(*content, block.where("content"));
+  ttl_s = std::max(ttl_s, reader.marks.read(block));
+  if (ttl_s > 0) {
+    reader.marks.add({false, static_cast<uint32_t>(reader.out.size()),
+                      static_cast<uint32_t>(text.size()), ttl_s});
+  }
   Json message = {{"role", "tool"}, {"content", std::move(text)}, {"tool_call_id", id}};
   if (const auto found = reader.called.find(id); found != reader.called.end()) {
     message["name"] = found->second;
@@ -77,18 +105,12 @@ void read_block(Reader& reader, const std::string& role, const Json& json, const
     return;
   }
   Fields block(json, path + ".", reader.error);
-  if (block.object("cache_control") != nullptr) reader.is_marked = true;
   std::string type;
   block.text("type", type);
   if (reader.error) return;
   const bool is_assistant = role == "assistant";
   if (type == "text") {
-    std::string text;
-    block.text("text", text);
-    if (!reader.error && block.find("text") == nullptr) {
-      block.refuse("text", "is missing, expected a string", "missing_required_parameter");
-    }
-    add_text(gathered, text, is_assistant ? "" : "\n");
+    read_text(reader, block, is_assistant ? "" : "\n", gathered);
   } else if (type == "tool_use" && is_assistant) {
     read_tool_use(reader, block, gathered);
   } else if (type == "tool_result" && role == "user") {
@@ -96,6 +118,8 @@ void read_block(Reader& reader, const std::string& role, const Json& json, const
     read_tool_result(reader, block);
   } else if (type == "thinking" && is_assistant) {
     block.text("thinking", gathered.reasoning);
+    if (reader.marks.read(block))
+      block.refuse("cache_control", "cannot be set for thinking blocks");
   } else if (type == "redacted_thinking" && is_assistant) {
     // Nothing in it can be read.
   } else {
@@ -145,12 +169,18 @@ void read_message(Reader& reader, const Json& json, const std::string& path) {
 void read_system(Fields& fields, Reader& reader) {
   const Json* system = fields.find("system");
   if (system == nullptr) return;
-  if (system->is_array()) {
-    for (const Json& block : *system) {
-      if (block.is_object() && block.contains("cache_control")) reader.is_marked = true;
-    }
-  }
   const std::string text = content_text(*system, "system", "\n", reader.error);
+  size_t bytes = 0;
+  for (size_t i = 0; system->is_array() && i < system->size() && !reader.error; ++i) {
+    Fields block((*system)[i], concat("system[", i, "]."), reader.error);
+    std::string piece;
+    block.text("text", piece);
+    bytes += piece.size() + (i > 0 ? 1 : 0);
+    const uint32_t ttl_s = reader.marks.read(block);
+    if (ttl_s == 0) continue;
+    if (piece.empty()) block.refuse("cache_control", "cannot be set for empty text blocks");
+    reader.marks.add({false, 0, static_cast<uint32_t>(bytes), ttl_s});
+  }
   if (!reader.error && !text.empty()) {
     reader.out.push_back({{"role", "system"}, {"content", text}});
   }
@@ -169,7 +199,8 @@ Json read_tools(Fields& fields, Reader& reader) {
     tool.text("name", name);
     tool.text("description", description);
     const Json* schema = tool.object("input_schema");
-    if (tool.object("cache_control") != nullptr) reader.is_marked = true;
+    const uint32_t ttl_s = reader.marks.read(tool);
+    if (ttl_s > 0) reader.marks.add({true, static_cast<uint32_t>(i), 0, ttl_s});
     if (reader.error) break;
     if (type != "custom") {
       tool.refuse("type", "is " + text_of(type) + ", a tool that this server does not run",
@@ -220,7 +251,6 @@ void read_other_fields(Fields& fields, std::optional<ApiError>& error) {
   read_thinking(fields, error);
   fields.object("metadata");
   fields.object("context_management");
-  fields.find("cache_control");
   fields.find("betas");
   std::string ignored;
   fields.text("service_tier", ignored);
@@ -263,7 +293,8 @@ std::optional<ApiError> parse_messages(const Json& body, const actors::ModelCard
   read_model(fields, card, out.model, error);
   actors::GenerateRequest request;
   Json chat = {{"messages", Json::array()}};
-  Reader reader{error, chat["messages"], {}, false};
+  CacheMarks marks(error);
+  Reader reader{error, chat["messages"], {}, marks};
   Json tools = read_tools(fields, reader);
   read_system(fields, reader);
   const Json* messages = fields.array("messages", limits::messages_max);
@@ -273,6 +304,8 @@ std::optional<ApiError> parse_messages(const Json& body, const actors::ModelCard
   for (size_t i = 0; messages != nullptr && i < messages->size() && !error; ++i) {
     read_message(reader, (*messages)[i], concat("messages[", i, "]"));
   }
+  marks.read_automatic(fields, chat["messages"]);
+  request.cache_marks = marks.take();
   if (!error && messages->back().value("role", "") == "assistant") {
     fields.refuse("messages",
                   "ends with an assistant's message; this model does not continue one, "
@@ -283,7 +316,6 @@ std::optional<ApiError> parse_messages(const Json& body, const actors::ModelCard
   fields.flag("stream", out.stream);
   read_other_fields(fields, error);
   if (error) return error;
-  out.marks_cache = reader.is_marked;
   return finish_chat(fields, card, "messages", std::move(chat), std::move(tools),
                      std::move(request), out);
 }

@@ -44,7 +44,7 @@ Usage usage_of(const std::vector<actors::GenerateResult>& results) {
   for (const actors::GenerateResult& result : results) {
     usage.prompt_tokens += result.prompt_tokens;
     usage.cached_tokens += result.cached_tokens;
-    usage.cacheable_tokens += result.cacheable_tokens;
+    usage.pinned_tokens += result.pinned_tokens;
     for (const actors::ChoiceResult& choice : result.choices) {
       usage.output_tokens += choice.token_ids.size();
       usage.drafted += choice.drafted;

@@ -23,7 +23,7 @@ struct Usage {
   uint64_t prompt_tokens = 0;  ///< of each prompt once, however many choices it has
   uint64_t output_tokens = 0;  ///< of all choices
   uint64_t cached_tokens = 0;
-  uint64_t cacheable_tokens = 0;  ///< of the prompt's full blocks
+  uint64_t pinned_tokens = 0;  ///< leading ones of the prompt
   uint64_t drafted = 0, accepted = 0;
 };
 Usage usage_of(const std::vector<actors::GenerateResult>& results);

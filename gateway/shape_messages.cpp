@@ -10,7 +10,7 @@ namespace {
 class MessagesShape : public Shape {
  public:
   MessagesShape(const Generation& generation, ReplyFacts facts)
-      : facts_(std::move(facts)), stop_(generation.stop), marks_cache_(generation.marks_cache) {}
+      : facts_(std::move(facts)), stop_(generation.stop) {}
 
   std::string whole(const std::vector<actors::GenerateResult>& results) override {
     Json message = empty_message();
@@ -31,7 +31,7 @@ class MessagesShape : public Shape {
       Usage usage;
       usage.prompt_tokens = delta.prompt_tokens;
       usage.cached_tokens = delta.cached_tokens;
-      usage.cacheable_tokens = delta.cacheable_tokens;
+      usage.pinned_tokens = delta.pinned_tokens;
       out += begin(usage);
     }
     if (delta.text.empty()) return out;
@@ -83,9 +83,8 @@ class MessagesShape : public Shape {
 
   Json usage_json(const Usage& usage) const {
     const uint64_t read = std::min(usage.cached_tokens, usage.prompt_tokens);
-    // Every full block is kept; it is told where the client asked for keeping.
-    const uint64_t kept = std::min(usage.cacheable_tokens, usage.prompt_tokens);
-    const uint64_t created = marks_cache_ && kept > read ? kept - read : 0;
+    const uint64_t kept = std::min(usage.pinned_tokens, usage.prompt_tokens);
+    const uint64_t created = kept > read ? kept - read : 0;
     return {{"input_tokens", usage.prompt_tokens - read - created},
             {"cache_creation_input_tokens", created},
             {"cache_read_input_tokens", read},
@@ -108,7 +107,6 @@ class MessagesShape : public Shape {
 
   ReplyFacts facts_;
   std::vector<std::string> stop_;
-  bool marks_cache_;
   bool has_begun_ = false;
   bool is_open_ = false;  ///< the text block
   const TextEvent text_event_{"content_block_delta",

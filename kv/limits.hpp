@@ -12,6 +12,10 @@ inline constexpr size_t workers_max = 4096;
 inline constexpr size_t residences_max = size_t{16} << 20;
 /// Events that a worker keeps for subscribers that are slightly behind: about 2 MiB.
 inline constexpr size_t events_kept_max = 65536;
+/// Blocks of a worker that are pinned because somebody asked for it: at most one in this many of
+/// its pool's. Beyond it a tenant with fewer pins takes those of the one with the most, then the
+/// newer pin those that end sooner; else the new one is not granted.
+inline constexpr uint32_t pinned_share = 4;
 
 /// A block on disk; a larger one stays in memory.
 inline constexpr uint64_t disk_block_bytes_max = uint64_t{1} << 30;

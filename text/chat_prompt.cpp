@@ -91,6 +91,35 @@ ChatPrompt without_markers(const std::string& marked, const std::string& marker)
   return prompt;
 }
 
+/// The string at whose end, or in which, a place is; null: there is none.
+std::string* text_of(RenderInput& input, const ChatPlace& place) {
+  Json& list = place.in_tools ? input.tools : input.messages;
+  if (!list.is_array() || place.index >= list.size()) return nullptr;
+  Json& entry = list[place.index];
+  if (place.content_bytes > 0) {
+    if (place.in_tools || !entry.is_object() || !entry.contains("content")) return nullptr;
+    return entry["content"].get_ptr<std::string*>();
+  }
+  std::string* last = nullptr;
+  visit_strings(entry, [&](Json& text) { last = text.get_ptr<std::string*>(); });
+  return last;
+}
+
+bool insert_marker(RenderInput& input, const ChatPlace& place, const std::string& marker) {
+  std::string* text = text_of(input, place);
+  if (text == nullptr || place.content_bytes > text->size()) return false;
+  const size_t at = place.content_bytes > 0 ? place.content_bytes : text->size();
+  if (at < text->size() && continues_character((*text)[at])) return false;
+  text->insert(at, marker);
+  return true;
+}
+
+void erase_all(std::string& text, const std::string& piece) {
+  for (size_t at = 0; (at = text.find(piece, at)) != std::string::npos;) {
+    text.erase(at, piece.size());
+  }
+}
+
 }  // namespace
 
 ControlSpellings::ControlSpellings(const Tokenizer& tokenizer) {
@@ -158,6 +187,38 @@ Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlS
   ChatPrompt prompt = without_markers(with_markers, marker);
   if (prompt.text != rendered) return refusal;
   return prompt;
+}
+
+std::vector<size_t> find_places(const ChatTemplate& chat_template, const RenderInput& input,
+                                const std::string& rendered, std::span<const ChatPlace> places) {
+  std::vector<size_t> found(places.size(), 0);
+  std::vector<std::string> markers(places.size());
+  std::string taken = rendered;
+  RenderInput marked = input;
+  // The last first: places in front of others do not move them.
+  for (size_t i = places.size(); i-- > 0;) {
+    std::string marker = unused_character(taken, input);
+    if (marker.empty() || !insert_marker(marked, places[i], marker)) continue;
+    taken += marker;
+    markers[i] = std::move(marker);
+  }
+  const Result<std::string> with_markers = chat_template.render(marked);
+  if (!with_markers) return found;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const size_t at = markers[i].empty() ? std::string::npos : with_markers->find(markers[i]);
+    if (at == std::string::npos) continue;
+    std::string before = with_markers->substr(0, at);
+    for (const std::string& marker : markers) {
+      if (!marker.empty()) erase_all(before, marker);
+    }
+    // Shorter where the template does something with the marker, such as not to trim before it.
+    const auto end = std::ranges::mismatch(before, rendered).in1;
+    found[i] = static_cast<size_t>(end - before.begin());
+    while (found[i] > 0 && found[i] < rendered.size() && continues_character(rendered[found[i]])) {
+      --found[i];
+    }
+  }
+  return found;
 }
 
 }  // namespace troupe::text

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,5 +43,19 @@ class ControlSpellings {
 /// more than printing it.
 Result<ChatPrompt> render_chat(const ChatTemplate& chat_template, const ControlSpellings& controls,
                                const RenderInput& input);
+
+/// A place in a conversation.
+struct ChatPlace {
+  bool in_tools = false;     ///< in the tool of this index, not in the message
+  size_t index = 0;          ///< of the message or tool
+  size_t content_bytes = 0;  ///< behind so many bytes of the message's content; 0: behind the last
+                             ///< string of the message or tool
+};
+
+/// Of each place, how many bytes of `rendered`, which is what the template makes of `input`, are
+/// certain to stand before it; 0 where there is no such place, or the template shows none. The work
+/// is that of one more rendering.
+std::vector<size_t> find_places(const ChatTemplate& chat_template, const RenderInput& input,
+                                const std::string& rendered, std::span<const ChatPlace> places);
 
 }  // namespace troupe::text

@@ -30,16 +30,32 @@ TEST_CASE("messages: one object; the three counts of input add up to the prompt"
   CHECK(usage["output_tokens"] == 5);
 }
 
-TEST_CASE("messages: blocks that are kept are told as created only where a mark asked for it") {
-  FakeService at;
-  at.cast.cached_tokens = 0;
-  Json body = messages_body();
-  CHECK(at.post("/v1/messages", body)->json()["usage"]["cache_creation_input_tokens"] == 0);
-  body["system"] =
-      Json::array({{{"type", "text"}, {"text", "S"}, {"cache_control", {{"type", "ephemeral"}}}}});
-  const Json usage = at.post("/v1/messages", body)->json()["usage"];
-  CHECK(usage["cache_creation_input_tokens"] == 64);
-  CHECK(usage["input_tokens"] == 36);
+TEST_CASE("messages: what is pinned and was not read from the cache is told as created") {
+  struct Case {
+    uint32_t cached, pinned;
+    int input, created;
+  };
+  for (const Case& of : {Case{0, 0, 100, 0},
+                         {0, 64, 36, 64},
+                         {64, 0, 36, 0},
+                         {64, 64, 36, 0},
+                         {32, 64, 36, 32},
+                         {96, 64, 4, 0}}) {
+    FakeService at;
+    at.cast.cached_tokens = of.cached;
+    at.cast.pinned_tokens = of.pinned;
+    Json body = messages_body();
+    const Json usage = at.post("/v1/messages", body)->json()["usage"];
+    CHECK(usage["input_tokens"] == of.input);
+    CHECK(usage["cache_creation_input_tokens"] == of.created);
+    CHECK(usage["cache_read_input_tokens"] == of.cached);
+    body["stream"] = true;
+    CHECK(at.post("/v1/messages", body)->events()[0]["message"]["usage"] ==
+          Json({{"input_tokens", of.input},
+                {"cache_creation_input_tokens", of.created},
+                {"cache_read_input_tokens", of.cached},
+                {"output_tokens", 0}}));
+  }
 }
 
 TEST_CASE("messages stream: every event has its name, in the order that the SDK knows") {

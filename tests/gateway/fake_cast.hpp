@@ -80,7 +80,7 @@ struct FakeCast {
   std::string finish = "stop";
   std::optional<Error> failure;
   bool holds = false;  ///< says nothing until let_go()
-  uint32_t prompt_tokens = 100, cached_tokens = 64, cacheable_tokens = 64;
+  uint32_t prompt_tokens = 100, cached_tokens = 64, pinned_tokens = 0;
   std::vector<actors::GenerateRequest> requests;
   std::vector<actors::GenerateHandlers> handlers;
   std::vector<uint64_t> cancelled;
@@ -99,7 +99,7 @@ struct FakeCast {
     actors::GenerateResult result;
     result.prompt_tokens = prompt_tokens;
     result.cached_tokens = cached_tokens;
-    result.cacheable_tokens = cacheable_tokens;
+    result.pinned_tokens = pinned_tokens;
     for (uint32_t choice = 0; choice < requests[index].choices; ++choice) {
       actors::ChoiceResult& whole = result.choices.emplace_back();
       whole.choice = choice;
@@ -110,7 +110,7 @@ struct FakeCast {
         delta.text = pieces[i];
         delta.prompt_tokens = prompt_tokens;
         delta.cached_tokens = cached_tokens;
-        delta.cacheable_tokens = cacheable_tokens;
+        delta.pinned_tokens = pinned_tokens;
         const bool is_last = i + 1 == pieces.size();
         if (is_last) delta.finish_reason = finish;
         for (const char c : pieces[i] + (is_last ? hidden : "")) {

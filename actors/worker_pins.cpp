@@ -1,0 +1,36 @@
+// Blocks of prompts that a worker keeps for a time because the request asks for it.
+#include <algorithm>
+#include <utility>
+
+#include "actors/worker_logic.hpp"
+
+namespace troupe::actors {
+
+void WorkerLogic::note_blocks(Choice& choice) {
+  const std::vector<kv::BlockName>& names = parts_.engine.block_names(*choice.sequence);
+  pins_.use(std::span(names).first(parts_.engine.num_cached_blocks(*choice.sequence)), now_);
+  uint32_t tokens = 0;
+  for (const v1::CachePin& pin : choice.pins) tokens = std::max(tokens, pin.tokens());
+  const size_t blocks =
+      std::min<size_t>(tokens / parts_.pool.layout().tokens_per_block,
+                       choice.spec.num_prompt_tokens / parts_.pool.layout().tokens_per_block);
+  choice.to_pin.assign(names.begin(),
+                       names.begin() + static_cast<ptrdiff_t>(std::min(blocks, names.size())));
+}
+
+void WorkerLogic::pin_prompt(Choice& choice) {
+  const std::vector<v1::CachePin> pins = std::exchange(choice.pins, {});
+  const std::vector<kv::BlockName> names = std::exchange(choice.to_pin, {});
+  const uint32_t per_block = parts_.pool.layout().tokens_per_block;
+  uint32_t pinned = 0;
+  for (const v1::CachePin& pin : pins) {
+    const size_t blocks = std::min<size_t>(pin.tokens() / per_block, names.size());
+    pinned = std::max(pinned, pins_.pin(std::span(names).first(blocks), choice.spec.root,
+                                        TimeUs{pin.ttl_s()} * 1'000'000, now_));
+  }
+  if (pinned == 0) return;
+  choice.stats.set_pinned_tokens(pinned * per_block);
+  choice.stats_news = true;
+}
+
+}  // namespace troupe::actors

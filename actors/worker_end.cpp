@@ -44,6 +44,7 @@ void WorkerLogic::move_all() {
 void WorkerLogic::close(bool whole_cluster) {
   closing_ = true;
   cluster_ends_ = cluster_ends_ || whole_cluster;
+  pins_.give_up(pins_.size());
   if (whole_cluster) {
     end_all("closing", error(Code::unavailable, "the cluster is going down"));
   } else {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/client.hpp"
+#include "actors/limits.hpp"
 #include "actors/tenant_salt.hpp"
 #include "schemas/convert.hpp"
 #include "tests/support/gguf_writer.hpp"
@@ -346,4 +347,40 @@ TEST_CASE("a chat as JSON renders as its messages do; broken ones are refused") 
     const Error why = refusal(request);
     CHECK(why.code == Code::invalid_argument);
   }
+}
+
+TEST_CASE("marked places become lengths of the prompt in tokens") {
+  v1::PrepareRequest request = request_of("");
+  request.set_has_text(false);
+  request.set_chat_json(R"({"messages": [{"role": "system", "content": "be brief"},)"
+                        R"( {"role": "user", "content": "abc <|im_end|> def"}]})");
+  const auto add = [&](uint32_t index, uint32_t bytes, uint32_t ttl_s) {
+    v1::CacheMark* mark = request.add_cache_marks();
+    mark->set_index(index);
+    mark->set_content_bytes(bytes);
+    mark->set_ttl_s(ttl_s);
+  };
+  const auto whole = prompt_of(tiny_preparer().prepare(request, 1));
+  add(0, 8, 3600);
+  add(7, 8, 300);
+  add(1, 18, 1'000'000);
+  const v1::PreparedRequest prepared = tiny_preparer().prepare(request, 1);
+  CHECK(prompt_of(prepared) == whole);
+  REQUIRE(prepared.cache_pins_size() == 2);
+  CHECK(prepared.cache_pins(0).ttl_s() == 3600);
+  CHECK(prepared.cache_pins(1).ttl_s() == limits::cache_ttl_max_s);
+  const auto text_of = [&](uint32_t tokens) {
+    v1::PrepareRequest asked;
+    asked.set_purpose(v1::PREPARE_PURPOSE_TEXT);
+    asked.mutable_token_ids()->Add(whole.begin(), whole.begin() + tokens);
+    return tiny_preparer().prepare(asked, 1).text();
+  };
+  CHECK(text_of(prepared.cache_pins(0).tokens()).ends_with("be brief"));
+  CHECK(text_of(prepared.cache_pins(1).tokens()).ends_with("abc <|im_end|> def"));
+  // As many as a request may have; a text has no places.
+  for (int i = 0; i < 100; ++i) add(1, 3, 300);
+  CHECK(tiny_preparer().prepare(request, 1).cache_pins_size() <= limits::cache_marks_max);
+  v1::PrepareRequest text = request_of("abc");
+  *text.mutable_cache_marks() = request.cache_marks();
+  CHECK(tiny_preparer().prepare(text, 1).cache_pins_size() == 0);
 }

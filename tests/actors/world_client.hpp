@@ -32,7 +32,9 @@ struct WorldRequest {
   uint64_t seed = 7;
   bool drafts = false;
   uint32_t top_logprobs = 0;
-  std::string salt{};  ///< of its tenant
+  std::string salt{};          ///< of its tenant
+  uint32_t pinned_tokens = 0;  ///< what of the prompt is to be kept, and for how long
+  uint32_t pin_ttl_s = 0;
 
   [[nodiscard]] actors::ResumePoint resume_point(uint64_t id) const {
     engine::SamplingParams sampling;
@@ -46,6 +48,11 @@ struct WorldRequest {
     prepared.mutable_prompt()->Add(prompt.begin(), prompt.end());
     *prepared.mutable_sampling() = schemas::to_wire(sampling);
     prepared.set_root(schemas::pack_name(kv::root_name(Digest{}, salt)));
+    if (pinned_tokens > 0) {
+      v1::CachePin* pin = prepared.add_cache_pins();
+      pin->set_tokens(pinned_tokens);
+      pin->set_ttl_s(pin_ttl_s);
+    }
     actors::GenerateRequest request;
     request.choices = choices;
     request.stop = stop;

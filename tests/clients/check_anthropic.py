@@ -74,6 +74,29 @@ def marks_and_blocks_read_the_cache_of_plain_strings():
 
 
 @support.check
+def a_mark_creates_what_the_next_request_reads():
+    page = "The harbour opens at dawn and closes after dark. " * 60
+    marked = {**FIXED, "system": [{"type": "text", "text": page, "cache_control":
+                                   {"type": "ephemeral", "ttl": "1h"}}]}
+    first = client.messages.create(**marked).usage
+    assert first.cache_creation_input_tokens > 500, first
+    again = client.messages.create(**marked).usage
+    assert again.cache_creation_input_tokens == 0, again
+    assert again.cache_read_input_tokens >= first.cache_creation_input_tokens, again
+    assert whole_input(first) == whole_input(again)
+    automatic = client.messages.create(
+        **{**FIXED, "system": "A new one. " + page}, extra_body={"cache_control":
+                                                                 {"type": "ephemeral"}}).usage
+    assert automatic.cache_creation_input_tokens > 500, automatic
+    try:
+        client.messages.create(**{**FIXED, "system": marked["system"] * 5})
+    except anthropic.BadRequestError as refused:
+        assert "maximum of 4 blocks with cache_control" in str(refused), refused
+    else:
+        raise AssertionError("five marks were taken")
+
+
+@support.check
 def stop_sequences_are_named():
     text = client.messages.create(**FIXED).content[0].text
     stop = text[len(text) // 2:][:3]

@@ -210,6 +210,35 @@ TEST_CASE("served: who does not read holds back nobody else") {
   CHECK(reading.read_until("[DONE]", 20'000));
 }
 
+TEST_CASE("served: what cache_control marks is created once, then read") {
+  Served at;
+  std::string system = "You are brief.";
+  while (system.size() < 1000)
+    system += " Answer in one word, rule " + std::to_string(system.size());
+  const Json mark = {{"type", "ephemeral"}, {"ttl", "1h"}};
+  const auto ask = [&](const Json& control, const std::string& question) {
+    Json block = {{"type", "text"}, {"text", system}};
+    if (!control.is_null()) block["cache_control"] = control;
+    const Json body = {{"model", "tiny"},
+                       {"max_tokens", 4},
+                       {"system", Json::array({block})},
+                       {"messages", Json::array({{{"role", "user"}, {"content", question}}})}};
+    const Json usage = at.json("/v1/messages", body)["usage"];
+    const Json counted = at.json("/v1/messages/count_tokens", body);
+    CHECK(usage["input_tokens"].get<int>() + usage["cache_read_input_tokens"].get<int>() +
+              usage["cache_creation_input_tokens"].get<int>() ==
+          counted["input_tokens"].get<int>());
+    return std::pair(usage["cache_creation_input_tokens"].get<int>(),
+                     usage["cache_read_input_tokens"].get<int>());
+  };
+  const auto [created, read] = ask(mark, "First?");
+  CHECK(created % 64 == 0);
+  CHECK(created >= 4 * 64);
+  CHECK(read == 0);
+  CHECK(ask(mark, "Second, another one?") == std::pair(0, created));
+  CHECK(ask({}, "Third?") == std::pair(0, created));
+}
+
 TEST_CASE("served: draining lets streams end and refuses what is new") {
   Served at;
   Json body = some_completion();

@@ -131,3 +131,48 @@ TEST_CASE("what tools spell stays text too, names of their members included") {
   CHECK(count_of(encode(*prompt), begin_id) == 1);
   CHECK(count_of(encode(*prompt), end_id) == 1);
 }
+
+TEST_CASE("places in a conversation are found in what the template prints of it") {
+  const auto found = [](const std::string& source, const RenderInput& input,
+                        const std::vector<ChatPlace>& places) {
+    const auto made = ChatTemplate::parse(source);
+    const std::string rendered = *made->render(input);
+    std::vector<std::string> before;
+    for (const size_t bytes : find_places(*made, input, rendered, places)) {
+      REQUIRE(bytes <= rendered.size());
+      before.push_back(rendered.substr(0, bytes));
+    }
+    return before;
+  };
+  using Texts = std::vector<std::string>;
+  RenderInput input;
+  input.messages = {{{"role", "system"}, {"content", "Be brief"}},
+                    {{"role", "user"}, {"content", "Grüße  "}}};
+  input.tools = {{{"name", "a"}, {"schema", {{"type", "object"}, {"empty", Json::object()}}}},
+                 {{"name", "b"}}};
+  CHECK(
+      found(plain_template, input, {{false, 0, 2}, {false, 0, 8}, {false, 1, 4}, {false, 1, 0}}) ==
+      Texts{"<|begin|>system:Be", "<|begin|>system:Be brief",
+            "<|begin|>system:Be brief<|end|><|begin|>user:Grü",
+            "<|begin|>system:Be brief<|end|><|begin|>user:Grüße  "});
+  // Tools may stand behind what comes later in the request.
+  CHECK(found("{{ messages[0].content }} {{ tools | tojson }} {{ messages[1].content }}", input,
+              {{true, 0, 0}, {true, 1, 0}, {false, 0, 8}}) ==
+        Texts{R"(Be brief [{"name": "a", "schema": {"type": "object)",
+              R"(Be brief [{"name": "a", "schema": {"type": "object", "empty": {}}}, {"name": "b)",
+              "Be brief"});
+  // What a template trims or does not show, and places that are none.
+  CHECK(found("{% for m in messages %}[{{ m.content | trim }}]{% endfor %}", input,
+              {{false, 1, 9},
+               {false, 1, 0},
+               {true, 0, 0},
+               {false, 2, 0},
+               {false, 0, 9},
+               {false, 1, 3}}) == Texts{"[Be brief][Grüße", "[Be brief][Grüße", "", "", "", ""});
+  CHECK(found("{% if messages[0].content == 'Be brief' %}A{% else %}B{% endif %}"
+              "{{ messages[0].content }}",
+              input, {{false, 0, 8}}) == Texts{""});
+  CHECK(found("{% if messages[0].content != 'Be brief' %}{{ raise_exception('no') }}{% endif %}"
+              "{{ messages[0].content }}",
+              input, {{false, 0, 8}}) == Texts{""});
+}

@@ -58,6 +58,8 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_FAILED_READS, counter, "failed_reads", "reads that ended with an error"},
     {v1::METRIC_BAD_CHECKSUMS, counter, "bad_checksums", "blocks read and thrown away"},
     {v1::METRIC_SERVED_BYTES_TCP, counter, "served_tcp_bytes", "KV sent to readers over TCP"},
+    {v1::METRIC_REFUSED_CONNECTIONS, counter, "refused_connections",
+     "connections that a data port turned away"},
     {v1::METRIC_CHOICES_MOVED, counter, "choices_moved", "sent on to another worker"},
     {v1::METRIC_FETCHED_BLOCKS, counter, "fetched_blocks", "KV blocks read from stores"},
     {v1::METRIC_STORE_BLOCKS, gauge, "store_blocks", "KV blocks that a store can give out"},

@@ -48,7 +48,9 @@ struct NodeOptions {
   std::string host = "127.0.0.1";  ///< address that the port binds to
   uint16_t port = 0;               ///< 0: the system chooses
   TlsFiles tls;                    ///< empty: no network, everything in this process
-  std::string salt_secret;         ///< for front: what tenants' blocks are named after
+  /// For front: what tenants' blocks are named after. For prefill, decode and kv_store: what opens
+  /// their data ports to each other; empty: to this process alone.
+  std::string salt_secret;
   std::string manifest_digest;
   std::string directory_host;  ///< ignored when this node is the directory
   uint16_t directory_port = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "actors/data_key.hpp"
 #include "actors/kv_store.hpp"
 #include "actors/node_impl.hpp"
 #include "base/clock.hpp"
@@ -32,6 +33,7 @@ Status Node::Impl::make_store_parts(uint64_t incarnation) {
   moving.shared_memory = options.worker.shared_memory;
   moving.tcp = options.worker.tcp;
   moving.incarnation = incarnation;
+  moving.key = data_key(options.salt_secret);
   moving.connect_timeout_us = options.limits.connect_timeout_ms * 1000;
   TROUPE_ASSIGN(transport, transport::Transport::start(moving));
   TROUPE_ASSIGN(store_region, transport->allocate(options.store_bytes));

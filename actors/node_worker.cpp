@@ -1,6 +1,7 @@
 // Builds a worker from its model: backend, pool, index, engine, transport, then the actors.
 #include <unistd.h>
 
+#include "actors/data_key.hpp"
 #include "actors/device.hpp"
 #include "actors/measure_device.hpp"
 #include "actors/node_impl.hpp"
@@ -47,6 +48,7 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
     moving.shared_memory = worker.shared_memory;
     moving.tcp = worker.tcp;
     moving.incarnation = incarnation;
+    moving.key = data_key(options.salt_secret);
     moving.connect_timeout_us = options.limits.connect_timeout_ms * 1000;
     TROUPE_ASSIGN(transport, transport::Transport::start(moving));
     TROUPE_ASSIGN(region, transport->allocate(worker.kv_bytes));

@@ -179,6 +179,7 @@ void WorkerMetrics::on_transport(const transport::TransportStats& stats) {
   metrics_->set(v1::METRIC_FAILED_READS, stats.reads_failed);
   metrics_->set(v1::METRIC_BAD_CHECKSUMS, stats.checksum_failures);
   metrics_->set(v1::METRIC_SERVED_BYTES_TCP, stats.bytes_served);
+  metrics_->set(v1::METRIC_REFUSED_CONNECTIONS, stats.connections_refused);
 }
 
 }  // namespace troupe::actors

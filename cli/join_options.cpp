@@ -107,7 +107,7 @@ Result<actors::NodeOptions> join_options(const JoinFlags& flags) {
   }
   const auto files = launch::certificate_files(flags.certificates, flags.name);
   options.tls = {files.certificate, files.key, files.authority};
-  if (std::ranges::find(flags.roles, "front") != flags.roles.end()) {
+  if (works(flags) || std::ranges::find(flags.roles, "front") != flags.roles.end()) {
     TROUPE_ASSIGN(options.salt_secret, launch::read_salt_secret(flags.certificates));
   }
   options.name = flags.name;

@@ -52,7 +52,7 @@ Result<NodeStart> node_start(const std::filesystem::path& run_dir, const std::st
   start.directory_port = process->plays("directory") ? uint16_t{0} : state.directory_port;
   start.certificates = certificate_files(state.certificates, name);
   TROUPE_TRY(verify_certificate(state.certificates, name));
-  if (process->plays("front")) {
+  if (process->needs_secret()) {
     TROUPE_ASSIGN(start.salt_secret, salt_secret_of(start.spec.security(), state.certificates));
   }
   start.run_dir = folder.path();

@@ -25,7 +25,7 @@ struct NodeStart {
   std::string directory_host;
   uint16_t directory_port = 0;    ///< 0 if this process runs the directory
   CertificateFiles certificates;  ///< verified
-  std::string salt_secret;        ///< only for a front
+  std::string salt_secret;        ///< empty unless it needs_secret()
   std::filesystem::path run_dir;
   bool has_directory_here = false;  ///< the directory runs on this host: its end is everybody's
 };

@@ -31,6 +31,10 @@ struct PlannedProcess {
   std::string listen;             ///< where HTTP is served; empty unless it is a gateway
 
   [[nodiscard]] bool plays(const std::string& role) const;
+  /// Whether it needs the cluster's secret: it names blocks, or moves them.
+  [[nodiscard]] bool needs_secret() const {
+    return plays("front") || plays("prefill") || plays("decode") || plays("kv_store");
+  }
 };
 
 struct LaunchPlan {

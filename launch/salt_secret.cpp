@@ -29,8 +29,11 @@ Result<std::string> new_secret() {
 Result<std::string> read_private(const fs::path& path, const std::string& hint) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    return error(Code::not_found,
-                 path.string() + " is missing: tenants' KV blocks are named after it", hint);
+    return error(
+        Code::not_found,
+        path.string() +
+            " is missing: tenants' KV blocks are named after it, and data ports opened with it",
+        hint);
   }
   if ((info.st_mode & 0077) != 0) {
     return error(Code::failed_precondition, path.string() + " can be read by other users",

@@ -1,5 +1,6 @@
-// The cluster's secret from which its fronts derive what each tenant's KV blocks are named after:
-// random, made once, kept over restarts, the same on every host.
+// The cluster's secret: its fronts derive from it what each tenant's KV blocks are named after, its
+// workers and stores the key to their data ports. Random, made once, kept over restarts, the same
+// on every host.
 #pragma once
 
 #include <filesystem>

@@ -19,7 +19,7 @@ Status check_certificates(const Manifest& manifest, const LaunchPlan& plan) {
   const std::string& given = security.certificates_path();
   for (const PlannedProcess& process : plan.processes) {
     const bool has_secret = !given.empty() || !security.secret_path().empty();
-    if (!has_secret || !process.is_here || !process.plays("front")) continue;
+    if (!has_secret || !process.is_here || !process.needs_secret()) continue;
     if (auto secret = salt_secret_of(security, given); !secret) return secret.error();
   }
   if (given.empty()) return {};

@@ -12,7 +12,7 @@ namespace troupe::transport {
 namespace {
 
 constexpr uint32_t address_magic = 0x41505254;  // "TRPA"
-constexpr uint16_t address_version = 1;
+constexpr uint16_t address_version = 2;
 
 uint32_t checksum(std::string_view bytes) {
   return crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
@@ -82,6 +82,9 @@ Error corrupt(std::string what) {
 
 Status check(const Address& address) {
   if (address.incarnation == 0) return corrupt("the incarnation is 0");
+  if (address.tcp_worker.empty() != (address.data_socket.port == 0)) {
+    return corrupt("its TCP worker and its data socket contradict each other");
+  }
   const PoolAddress& pool = address.pool;
   if (pool.block_bytes == 0) {
     if (pool != PoolAddress{}) return corrupt("it describes a pool without a block size");
@@ -118,6 +121,8 @@ std::string encode(const Address& address) {
   out.value(address.host.uid);
   out.text(address.shm_worker);
   out.text(address.tcp_worker);
+  out.value(address.data_socket.ip);
+  out.value(address.data_socket.port);
   out.value(address.pool.base);
   out.value(address.pool.block_bytes);
   out.value(address.pool.num_pages);
@@ -156,6 +161,8 @@ Result<Address> parse_address(std::string_view blob) {
   address.host.uid = in.value<uint32_t>();
   address.shm_worker = in.text(limits::worker_address_bytes_max);
   address.tcp_worker = in.text(limits::worker_address_bytes_max);
+  address.data_socket.ip = in.value<uint32_t>();
+  address.data_socket.port = in.value<uint16_t>();
   address.pool.base = in.value<uint64_t>();
   address.pool.block_bytes = in.value<uint64_t>();
   address.pool.num_pages = in.value<uint32_t>();

@@ -3,6 +3,7 @@
 // would abort on them.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,11 +23,20 @@ struct PoolAddress {
   bool operator==(const PoolAddress&) const = default;
 };
 
+/// Where UCX listens, IPv4, in the byte order of this machine.
+struct DataSocket {
+  uint32_t ip = 0;
+  uint16_t port = 0;
+
+  auto operator<=>(const DataSocket&) const = default;
+};
+
 struct Address {
   uint64_t incarnation = 0;
   HostIdentity host;
   std::string shm_worker;  ///< empty: no shared memory
   std::string tcp_worker;  ///< empty: no TCP
+  DataSocket data_socket;  ///< of tcp_worker; zero: no TCP
   PoolAddress pool;
 
   bool operator==(const Address&) const = default;

@@ -60,13 +60,17 @@ Status Transport::Core::start() {
   }
   if (use_tcp) {
     TROUPE_ASSIGN(const std::string device, device_of_address(options_.data_address));
-    TROUPE_ASSIGN(tcp_, UcxWorker::start(tcp_environment(device), false));
+    data_port_ = std::make_unique<DataPort>(options_.key, options_.incarnation, counters_);
+    TROUPE_TRY(data_port_->guard([&]() -> Status {
+      TROUPE_ASSIGN(tcp_, UcxWorker::start(tcp_environment(device), false));
+      return {};
+    }));
     workers.push_back(tcp_.get());
     source_ = std::make_unique<Source>(*tcp_, options_.incarnation, pool_, grants_, counters_);
     TROUPE_TRY(source_->listen());
   }
-  receiver_ =
-      std::make_unique<Receiver>(shm_.get(), tcp_.get(), options_.incarnation, pool_, counters_);
+  receiver_ = std::make_unique<Receiver>(shm_.get(), tcp_.get(), data_port_.get(),
+                                         options_.incarnation, pool_, counters_);
   TROUPE_TRY(receiver_->listen());
   return thread_.start(std::move(workers), [this](TimeUs now) {
     ProgressThread::Turn turn;
@@ -186,6 +190,7 @@ TransportStats Transport::Core::stats() {
   stats.wants_refused = counters_.wants_refused;
   stats.frames_dropped = counters_.frames_dropped;
   stats.peers_lost = counters_.peers_lost;
+  stats.connections_refused = counters_.connections_refused;
   stats.reads_in_progress = stats.reads_started - stats.reads_done - stats.reads_failed;
   stats.grants = grants_.size();
   return stats;

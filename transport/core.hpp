@@ -9,6 +9,7 @@
 
 #include "transport/address.hpp"
 #include "transport/counters.hpp"
+#include "transport/data_port.hpp"
 #include "transport/pool_memory.hpp"
 #include "transport/pool_view.hpp"
 #include "transport/progress_thread.hpp"
@@ -55,6 +56,7 @@ class Transport::Core : public std::enable_shared_from_this<Transport::Core> {
   PoolAddress pool_address_;  ///< the same
   std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Source> source_;
+  std::unique_ptr<DataPort> data_port_;
   // Declared after the engines: UCX lets go of everything before they are destroyed.
   std::unique_ptr<UcxWorker> shm_;
   std::unique_ptr<UcxWorker> tcp_;

@@ -16,6 +16,7 @@ std::string Transport::Core::address() {
   address.host = host_;
   if (shm_) address.shm_worker = shm_->address();
   if (tcp_) address.tcp_worker = tcp_->address();
+  if (tcp_) address.data_socket = data_port_->socket();
   thread_.call([&] { address.pool = pool_address_; });
   return encode(address);
 }

@@ -20,6 +20,7 @@ struct Counters {
   Counter wants_refused{0};
   Counter frames_dropped{0};
   Counter peers_lost{0};
+  Counter connections_refused{0};
 };
 
 }  // namespace troupe::transport

@@ -39,6 +39,21 @@ inline constexpr size_t receivers_max = 1024;
 /// Pieces read over shared memory before the other worker gets its turn.
 inline constexpr int shm_pieces_per_turn = 4;
 
+/// The system holds a connection to the data port back until its first bytes have come, or this
+/// long.
+inline constexpr int first_bytes_s = 2;
+/// Connections that are turned away at the data port in one go, before UCX gets its turn.
+inline constexpr int accepts_per_turn = 64;
+/// The log has one line about those that were turned away in this time.
+inline constexpr TimeUs report_interval_us = 10'000'000;
+/// Starts of processes whose tickets a data port remembers; then the longest unused goes, and what
+/// is unknown and no younger is refused.
+inline constexpr size_t ticket_holders_max = 4096;
+/// How far tickets of one process may overtake one another.
+inline constexpr size_t tickets_apart_max = 256;
+/// Data ports that a process can show tickets to; then the longest unused goes.
+inline constexpr size_t destinations_max = 4096;
+
 /// Reads that may wait or move at one time in one process.
 inline constexpr size_t reads_max = size_t{1} << 20;
 

@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "transport/address.hpp"
 #include "transport/counters.hpp"
+#include "transport/data_port.hpp"
 #include "transport/frames.hpp"
 #include "transport/pool_memory.hpp"
 #include "transport/pool_view.hpp"
@@ -26,10 +27,15 @@ namespace troupe::transport {
 
 class Receiver {
  public:
-  /// A worker is null where its path is not allowed.
-  Receiver(UcxWorker* shm, UcxWorker* tcp, uint64_t incarnation, const PoolView& pool,
-           Counters& counters)
-      : shm_(shm), tcp_(tcp), incarnation_(incarnation), pool_(pool), counters_(counters) {}
+  /// A worker is null where its path is not allowed; `port` is that of `tcp`.
+  Receiver(UcxWorker* shm, UcxWorker* tcp, DataPort* port, uint64_t incarnation,
+           const PoolView& pool, Counters& counters)
+      : shm_(shm),
+        tcp_(tcp),
+        port_(port),
+        incarnation_(incarnation),
+        pool_(pool),
+        counters_(counters) {}
 
   Status listen();
 
@@ -129,6 +135,7 @@ class Receiver {
 
   UcxWorker* shm_;
   UcxWorker* tcp_;
+  DataPort* port_;
   uint64_t incarnation_;
   const PoolView& pool_;
   Counters& counters_;

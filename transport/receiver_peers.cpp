@@ -31,6 +31,7 @@ Status Receiver::open(Peer& peer) {
   if (peer.endpoint != nullptr || peer.path == Path::same_process) return {};
   const bool direct = peer.path == Path::shared_memory;
   UcxWorker& worker = direct ? *shm_ : *tcp_;
+  if (!direct) port_->name_peer(peer.address.data_socket, peer.address.incarnation);
   TROUPE_ASSIGN(peer.endpoint,
                 worker.connect(direct ? peer.address.shm_worker : peer.address.tcp_worker));
   peer.generation = ++last_generation_;

@@ -22,6 +22,9 @@ struct TransportOptions {
   /// Paths that may be used; UCX_TLS in the user's environment restricts them further.
   bool shared_memory = true;
   bool tcp = true;
+  /// What every process has that may open a connection to another's data port, and nobody else;
+  /// empty: a random one, so that only transports of one process reach each other over TCP.
+  std::string key;
   /// Random per process start; 0: start() draws one.
   uint64_t incarnation = 0;
   /// Every read ends within this time (and a grace of two seconds), whoever dies.
@@ -72,8 +75,9 @@ struct TransportStats {
   uint64_t blocks_served = 0;  ///< over TCP; direct reads leave no trace at the source
   uint64_t bytes_served = 0;
   uint64_t wants_refused = 0;
-  uint64_t frames_dropped = 0;  ///< malformed, misdirected, late
-  uint64_t peers_lost = 0;      ///< endpoints that UCX reported as failed
+  uint64_t frames_dropped = 0;       ///< malformed, misdirected, late
+  uint64_t peers_lost = 0;           ///< endpoints that UCX reported as failed
+  uint64_t connections_refused = 0;  ///< at the data port: strangers, replays (data_port.hpp)
   uint64_t reads_in_progress = 0;
   uint64_t grants = 0;  ///< sessions with granted pages now
 };

@@ -31,7 +31,9 @@ struct End {
 };
 
 End make_end(const Shape& shape) {
-  auto transport = Transport::start({});
+  transport::TransportOptions options;
+  options.key = "the key of this benchmark";
+  auto transport = Transport::start(options);
   if (!transport) give_up(transport.error().message());
   auto region = (*transport)->allocate(shape.block_bytes * shape.blocks);
   if (!region) give_up(region.error().message());

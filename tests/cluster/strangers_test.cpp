@@ -1,8 +1,11 @@
 // Thousands of connections that say nothing or nonsense cost the cluster next to nothing.
+#include "tests/support/strangers.hpp"
+
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <random>
 
 #include "base/concat.hpp"
 #include "tests/support/cluster_request.hpp"
@@ -37,14 +40,6 @@ size_t open_files(pid_t pid) {
     count += entry.path().empty() ? 0 : 1;
   }
   return count;
-}
-
-size_t resident_kib(pid_t pid) {
-  std::ifstream status(concat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6));
-  }
-  return 0;
 }
 
 size_t lines_with(const std::string& text, const std::string& words) {
@@ -94,6 +89,58 @@ TEST_CASE("strangers: 3,000 connections slow nobody, and are bounded in files an
   const size_t lines = lines_with(warnings, "away from the control port");
   CHECK(lines >= 1);
   CHECK(lines < 10);
+  CHECK(cluster.wait_idle() == "");
+}
+
+TEST_CASE(
+    "strangers: whatever is said at the data ports, workers live on and streams do not change") {
+  ClusterSetup setup;
+  setup.more = "transport: {shared_memory: false}\n";
+  setup.roles_more = "  - {name: store, run: [kv_store], store_memory: 16MiB}\n";
+  TestCluster cluster(std::move(setup));
+  cluster.up();
+  auto client = cluster.client();
+  Reference reference(cluster.model_path());
+  std::mt19937 random(9);
+  std::string noise(1 << 20, '\0');
+  for (char& c : noise) c = static_cast<char>(random());
+  // The beginning of a ticket that nobody made.
+  const std::string forged = std::string("TRPT\x01\0", 6) + noise.substr(0, 66);
+  const std::vector<std::string> kinds = {"",
+                                          "GET / HTTP/1.1\r\n\r\n",
+                                          noise,
+                                          std::string(1 << 20, '\xff'),
+                                          forged + noise,
+                                          forged.substr(0, 71)};
+  std::vector<pid_t> pids;
+  std::vector<uint16_t> ports;
+  for (const char* name : {"prefill", "decode", "store"}) {
+    pids.push_back(cluster.pid(name));
+    for (const uint16_t port : listening_ports(pids.back())) {
+      if (port != cluster.port(name)) ports.push_back(port);
+    }
+  }
+  REQUIRE(ports.size() == 3);
+  {
+    std::vector<Stranger> strangers;
+    for (int round = 0; round < 4; ++round) {
+      for (const uint16_t port : ports) {
+        for (const std::string& words : kinds) {
+          strangers.emplace_back(port);
+          strangers.back().say(words);
+        }
+      }
+      const auto request = request_of(some_tokens(400, 20 + static_cast<uint64_t>(round)), 40);
+      const auto got = RunningRequest(*client, request).result();
+      check_same(got, reference.run(request));
+      CHECK(got.transport == "tcp");
+    }
+  }
+  size_t at = 0;
+  for (const char* name : {"prefill", "decode", "store"}) CHECK(cluster.pid(name) == pids[at++]);
+  const size_t lines = lines_with(cluster.warnings(), "away from the data port");
+  CHECK(lines >= 3);
+  CHECK(lines < 12);
   CHECK(cluster.wait_idle() == "");
 }
 

@@ -20,6 +20,7 @@ Address sample() {
   address.host = host_identity();
   address.shm_worker = std::string(75, 's');
   address.tcp_worker = std::string(50, 't');
+  address.data_socket = {0x7f000001, 40001};
   address.pool = {0x7f0000000000, 1474560, 64, 0x7f0000000000 + 64 * 1474560, std::string(35, 'k')};
   return address;
 }
@@ -58,6 +59,8 @@ TEST_CASE("an address that contradicts itself is refused") {
     return !parsed.ok() && parsed.error().code == Code::corrupt;
   };
   CHECK(refused([](Address& a) { a.incarnation = 0; }));
+  CHECK(refused([](Address& a) { a.data_socket = {}; }));
+  CHECK(refused([](Address& a) { a.tcp_worker.clear(); }));
   CHECK(refused([](Address& a) { a.pool.block_bytes = 0; }));
   CHECK(refused([](Address& a) { a.pool.block_bytes = limits::block_bytes_max + 1; }));
   CHECK(refused([](Address& a) { a.pool.num_pages = 0; }));

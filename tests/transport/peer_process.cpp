@@ -208,6 +208,7 @@ Result<ReadDone> LocalEnd::read(PeerId peer, const ReadRequest& request) const {
 }
 
 LocalEnd local_end(size_t block_bytes, uint32_t num_pages, TransportOptions options) {
+  if (options.key.empty()) options.key = cluster_key;
   auto transport = Transport::start(std::move(options));
   if (!transport) FAIL(transport.error().message());
   auto region = (*transport)->allocate(block_bytes * num_pages);

@@ -16,6 +16,8 @@
 namespace troupe::transport::testing {
 
 inline constexpr uint64_t granted_token = 7;
+/// What all transports of these tests have, unless they say otherwise.
+inline constexpr const char* cluster_key = "the key of the tests' cluster";
 
 /// The bytes of page `page` in a source's pool.
 std::vector<std::byte> page_bytes(uint32_t page, size_t block_bytes);

@@ -43,12 +43,22 @@ Error ClientCore::going_down() const {
 }
 
 const v1::NodeInfo* ClientCore::node_with(const std::string& role) const {
+  const v1::NodeInfo* any = nullptr;
   for (const v1::NodeInfo& node : members_.nodes()) {
-    if (std::find(node.roles().begin(), node.roles().end(), role) != node.roles().end()) {
-      return &node;
-    }
+    if (std::find(node.roles().begin(), node.roles().end(), role) == node.roles().end()) continue;
+    const auto avoided = avoided_.find(node.incarnation());
+    const bool silent = avoided != avoided_.end() && now_us() < avoided->second;
+    if (!silent && node.health() != "stalled") return &node;
+    if (any == nullptr) any = &node;
   }
-  return nullptr;
+  return any;
+}
+
+void ClientCore::avoid(uint64_t incarnation) {
+  if (incarnation == 0) return;
+  const TimeUs now = now_us();
+  std::erase_if(avoided_, [now](const auto& entry) { return entry.second < now; });
+  avoided_[incarnation] = now + limits::avoid_us;
 }
 
 void ClientCore::refresh_members() {
@@ -68,7 +78,11 @@ void ClientCore::refresh_members() {
 
 void ClientCore::resolve_role(const std::string& role, Resolved done) {
   if (const v1::NodeInfo* node = node_with(role)) {
-    resolve(self_, setup_.caller, *node, role, std::move(done));
+    resolve(self_, setup_.caller, *node, role,
+            [this, incarnation = node->incarnation(), done](auto resolved) {
+              if (!resolved) avoid(incarnation);
+              done(std::move(resolved));
+            });
   } else {
     done(error(Code::unavailable, concat("no node with the role ", role, " is there")));
   }

@@ -49,7 +49,8 @@ struct ClientRequest {
   std::string prefill_name;                                   ///< the last one that was asked
   uint64_t session = 0;
   uint32_t attempts = 0;
-  uint64_t generation = 0;  ///< counted up with each try, so that late answers are told apart
+  uint64_t generation = 0;   ///< counted up with each try, so that late answers are told apart
+  uint64_t asked_front = 0;  ///< incarnation of the one whose answer is waited for
   TimeUs started_us = 0;
   TimeUs first_token_us = 0;
   TimeUs last_token_us = 0;
@@ -94,7 +95,10 @@ class ClientCore {
   void refresh_members();
   void take_members(const v1::Members& members);
   void take_refusal(const Error& why);
+  /// One whose loops move and that has answered lately, if there is one.
   const v1::NodeInfo* node_with(const std::string& role) const;
+  /// It did not answer: another one is asked for a while, where there is one.
+  void avoid(uint64_t incarnation);
   /// Finds the actor of a role, among the members that are known.
   void resolve_role(const std::string& role, Resolved done);
   /// As resolve_role; before the first answer of the directory it waits for that.
@@ -152,6 +156,7 @@ class ClientCore {
   PeerParts parts_;
   Requests requests_;
   caf::strong_actor_ptr router_;
+  std::map<uint64_t, TimeUs> avoided_;  ///< incarnations -> until when
   std::map<caf::strong_actor_ptr, TimeUs, ByIdentity>
       heard_;  ///< of the decode workers that we wait for
   uint64_t pings_ = 0;

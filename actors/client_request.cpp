@@ -1,5 +1,6 @@
 // The way of one request through the client actor.
 #include <algorithm>
+#include <utility>
 
 #include "actors/client_actor.hpp"
 #include "actors/limits.hpp"
@@ -108,6 +109,7 @@ void ClientCore::prepare(ClientRequest& request) {
                   "troupe status shows what is running"));
     return;
   }
+  avoid(std::exchange(request.asked_front, 0));
   std::string payload = to_prepare(request).SerializeAsString();
   auto again = [this, id, generation](const Error& why) {
     ClientRequest* found = find(id, generation);
@@ -118,16 +120,20 @@ void ClientCore::prepare(ClientRequest& request) {
     }
     later(*found, retry_delay_ms, &ClientCore::prepare);
   };
-  with_role("front", [this, payload = std::move(payload), again](auto resolved) mutable {
-    if (!resolved) {
-      again(resolved.error());
-      return;
-    }
-    auto front = caf::actor_cast<PartSink>(resolved->second);
-    send_parts(self_, front, v1::PART_PREPARE, std::move(payload), [again](Status status) {
-      if (!status) again(status.error());
-    });
-  });
+  with_role(
+      "front", [this, id, generation, payload = std::move(payload), again](auto resolved) mutable {
+        if (!resolved) {
+          again(resolved.error());
+          return;
+        }
+        ClientRequest* waits = find(id, generation);
+        if (waits == nullptr) return;
+        waits->asked_front = resolved->first.incarnation();
+        auto front = caf::actor_cast<PartSink>(resolved->second);
+        send_parts(self_, front, v1::PART_PREPARE, std::move(payload), [again](Status status) {
+          if (!status) again(status.error());
+        });
+      });
   // The answer comes in parts; a front that died in between is asked again.
   later(request, limits::prepare_timeout_ms, &ClientCore::prepare);
 }
@@ -136,6 +142,7 @@ void ClientCore::on_prepared(const v1::PreparedRequest& prepared) {
   const auto found = requests_.find(prepared.request_id());
   if (found == requests_.end() || found->second.prepared) return;
   ClientRequest& request = found->second;
+  request.asked_front = 0;
   if (schemas::failed(prepared.failure())) {
     const Error why = schemas::from_wire(prepared.failure());
     if (why.code == Code::unavailable) {
@@ -207,7 +214,9 @@ void ClientCore::place(ClientRequest& request) {
                   std::chrono::milliseconds(limits::answer_timeout_ms), wire)
         .then([this, id, generation](
                   const v1::Placement& placement) { on_placement(id, generation, placement); },
-              [this, id, generation, again](const caf::error&) {
+              [this, id, generation, again,
+               router = resolved->first.incarnation()](const caf::error&) {
+                avoid(router);
                 // The question may still arrive; what it books is nobody's by then.
                 if (find(id, generation) == nullptr) update_booking(id, generation, true);
                 again();

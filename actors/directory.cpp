@@ -20,6 +20,7 @@ DirectoryActor::behavior_type directory(DirectoryActor::pointer,
       },
       [state](const v1::Leave& leave) { state->leave(leave.name(), leave.incarnation()); },
       [](const Closure& closure) { (*closure.run)(); },
+      [](const v1::Ping& ping) { return pong_of(ping); },
   };
 }
 

@@ -36,6 +36,7 @@ DraftActor::behavior_type draft(DraftActor::pointer, size_t index_bytes_max,
         return reply;
       },
       [desk](const v1::Feedback& feedback) { desk->on_feedback(feedback); },
+      [](const v1::Ping& ping) { return pong_of(ping); },
   };
 }
 

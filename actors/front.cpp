@@ -68,6 +68,11 @@ FrontActor::behavior_type front(FrontActor::stateful_pointer<FrontState> self,
           return;
         }
       },
+      [self](const v1::Ping& ping) {
+        // What a client that stands still has half sent goes without another's question.
+        self->state.parts.expire(now_us());
+        return pong_of(ping);
+      },
   };
 }
 

@@ -194,6 +194,10 @@ void StoreCore::on_tick() {
   logic_->on_tick(now_us());
   v1::StoreReport report = logic_->report();
   measure(*setup_.metrics, report);
+  if (setup_.transport.stats) {
+    setup_.metrics->set(v1::METRIC_REFUSED_CONNECTIONS,
+                        setup_.transport.stats().connections_refused);
+  }
   report.set_name(routers_->own().name());
   report.set_incarnation(routers_->own().incarnation());
   routers_->tell_all(report);
@@ -236,6 +240,7 @@ KvStoreActor::behavior_type kv_store(
         self->delayed_send(self, std::chrono::milliseconds(limits::renew_interval_ms),
                            caf::tick_atom_v);
       },
+      [](const v1::Ping& ping) { return pong_of(ping); },
   };
 }
 

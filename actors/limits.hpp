@@ -45,6 +45,12 @@ inline constexpr TimeUs router_silence_us = 5'000'000;
 /// A step that takes longer than this stands: the worker gets no new requests and loses those that
 /// it has.
 inline constexpr TimeUs step_stall_us = 30'000'000;
+/// A role that answers no ping of its own process for this long makes its node "stalled": clients
+/// ask another front and router where there is one. (A long prompt keeps a front busy.)
+inline constexpr TimeUs role_silence_us = 5'000'000;
+/// A front or router that did not answer a client is not asked again by it for this long, where
+/// there is another one.
+inline constexpr TimeUs avoid_us = 5'000'000;
 /// A worker that failed a request is not asked again for it for this long.
 inline constexpr TimeUs exclude_us = 3'000'000;
 /// A request between actors that is not answered by then has failed.

@@ -108,6 +108,7 @@ MetricsActor::behavior_type metrics_actor(Self self, std::shared_ptr<Metrics> me
         self->state.publisher->on_ack(found->second, ack.number(), now_us());
       },
       [self](caf::tick_atom) { publish(self); },
+      [](const v1::Ping& ping) { return pong_of(ping); },
   };
 }
 

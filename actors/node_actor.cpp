@@ -1,6 +1,7 @@
 #include "actors/node_actor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/limits.hpp"
 #include "base/log.hpp"
@@ -100,6 +101,46 @@ std::chrono::milliseconds renew_interval(const NodeState& state) {
                                                        : std::min(usual, state.lease_ms / 3));
 }
 
+constexpr const char* ready = "ready";
+constexpr const char* stalled = "stalled";
+
+/// Asks every role of this process whether its loop moves. The lease is renewed here, so it says
+/// only that this actor moves; the rest has to be found out.
+void watch_roles(NodeActor::pointer self, const std::shared_ptr<NodeState>& state) {
+  const TimeUs now = now_us();
+  // Whoever slept himself cannot say that others were silent.
+  const bool slept = now - state->last_tick_us > 4 * TimeUs{1000} * limits::renew_interval_ms;
+  state->last_tick_us = now;
+  std::string silent;
+  for (const auto& [name, handle] : state->roles) {
+    NodeState::Watched& role =
+        state->watched.try_emplace(name, NodeState::Watched{now}).first->second;
+    if (slept) role.moved_us = now;
+    if (now - role.moved_us > limits::role_silence_us) {
+      silent += concat(silent.empty() ? "" : ", ", name);
+    }
+    // One at a time: they would pile up before a loop that stands.
+    if (std::exchange(role.asked, true)) continue;
+    v1::Ping ping;
+    ping.set_number(++state->pings);
+    self->request(caf::actor_cast<PingTarget>(handle), caf::infinite, ping)
+        .then(
+            [state, &role](const v1::Pong& pong) {
+              role.asked = false;
+              if (!pong.stalled()) role.moved_us = now_us();
+            },
+            [state, &role](const caf::error&) { role.asked = false; });
+  }
+  const std::string health = state->info.health();
+  if (silent.empty() && health == stalled) {
+    log_info("node", "all roles of this process move again");
+    state->info.set_health(ready);
+  } else if (!silent.empty() && health == ready) {
+    log_error("node", concat("of this process does not move: ", silent));
+    state->info.set_health(stalled);
+  }
+}
+
 v1::DrainReply on_drain(NodeState& state, const v1::Drain& drain) {
   v1::DrainReply reply;
   Status status;
@@ -146,6 +187,7 @@ NodeActor::behavior_type node_actor(NodeActor::pointer self, std::shared_ptr<Nod
       [state](const v1::Drain& drain) { return on_drain(*state, drain); },
       [](const Closure& closure) { (*closure.run)(); },
       [self, state](caf::tick_atom) {
+        watch_roles(self, state);
         renew(self, state);
         self->delayed_send(self, renew_interval(*state), caf::tick_atom_v);
       },

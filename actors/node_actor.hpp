@@ -26,6 +26,14 @@ struct NodeState {
   uint32_t lease_ms = 0;  ///< as the directory says; 0: not heard yet
   v1::NodeInfo info;
   std::map<std::string, caf::strong_actor_ptr> roles;
+  /// What is known of a role's loop.
+  struct Watched {
+    TimeUs moved_us = 0;  ///< when it last said that it moves
+    bool asked = false;   ///< and has not answered yet
+  };
+  std::map<std::string, Watched> watched;
+  TimeUs last_tick_us = 0;
+  uint64_t pings = 0;
   std::vector<caf::strong_actor_ptr> member_listeners;  ///< want v1::Members (front, worker)
   std::atomic<bool> joined{false};
   std::atomic<bool> worker_known{false};  ///< a router has accepted the worker

@@ -335,6 +335,12 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<std::shared_ptr<
         expire(*state);
         return status_of(*state);
       },
+      [state](const v1::Ping& ping) {
+        // What a client or worker that stands still holds here goes without another's question.
+        state->parts.expire(now_us());
+        expire(*state);
+        return pong_of(ping);
+      },
   };
 }
 

@@ -211,6 +211,16 @@ actors::RouterState* Life::router() const {
   return state_of<actors::RouterActor, actors::RouterState>(router_);
 }
 
+std::string Life::health() const {
+  return state_->info.health();
+}
+
+std::vector<uint64_t> Life::role_actors() const {
+  std::vector<uint64_t> ids;
+  for (const auto& [role, actor] : state_->roles) ids.push_back(actor->id());
+  return ids;
+}
+
 actors::StoreCore* Life::store() const {
   return state_of<actors::KvStoreActor, actors::StoreCore>(store_);
 }

@@ -87,6 +87,10 @@ class Life {
   /// Empty, or what a worker still holds though nobody wants anything from it.
   [[nodiscard]] std::string left_over() const;
   [[nodiscard]] actors::RouterState* router() const;
+  /// As it tells the directory.
+  [[nodiscard]] std::string health() const;
+  /// The actors that it hands out, by their ids.
+  [[nodiscard]] std::vector<uint64_t> role_actors() const;
   [[nodiscard]] actors::StoreCore* store() const;
   /// Empty, or what does not add up in its memory.
   [[nodiscard]] std::string check() const;

@@ -85,10 +85,29 @@ void World::inject(const FaultPlan& fault) {
       stage_.device_slowness = fault.factor;
       events_.after(fault.duration_us, [this] { stage_.device_slowness = 1; });
       break;
+    case FaultKind::hang:
+      if (one != nullptr) hang(*one, fault.duration_us);
+      break;
     case FaultKind::drain:
       drain(fault.slot, fault.duration_us);
       break;
   }
+}
+
+/// Its process must say so in time, and when it is over.
+void World::hang(Life& one, TimeUs duration) {
+  for (const uint64_t actor : one.role_actors()) hanging_.insert(actor);
+  events_.after(duration, [this, &one] {
+    for (const uint64_t actor : one.role_actors()) hanging_.erase(actor);
+  });
+  const auto expect = [this, &one](TimeUs delay, const char* health) {
+    events_.after(delay, [this, &one, health] {
+      if (one.dead || one.health() == health) return;
+      fail(concat(one.plan.name, " says that it is ", one.health(), ", not ", health));
+    });
+  };
+  expect(actors::limits::role_silence_us + second, "stalled");
+  expect(duration + second, "ready");
 }
 
 void World::watch_silence() {
@@ -123,6 +142,7 @@ void World::end_faults() {
   log_info("sim", "the faults are over");
   calm_ = true;
   links_.calm();
+  hanging_.clear();
   reads_.faults = {};
   stage_.disks_fail = false;
   stage_.device_slowness = 1;

@@ -49,6 +49,7 @@ actors::DraftActor::behavior_type liar(actors::DraftActor::pointer self, Random*
         return reply;
       },
       [](const v1::Feedback&) {},
+      [](const v1::Ping& ping) { return actors::pong_of(ping); },
   };
 }
 

@@ -183,7 +183,7 @@ bool NodePlan::has(const std::string& role) const {
 const char* name(FaultKind kind) {
   static constexpr const char* names[] = {"kill",      "vanish",      "stop",    "pause",
                                           "partition", "one way",     "isolate", "reset",
-                                          "slow wire", "slow device", "drain"};
+                                          "slow wire", "slow device", "drain",   "hang"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -206,6 +206,7 @@ Plan make_silence(Random& random, FaultKind kind) {
   Plan plan = make_plan(random);
   plan.faults.clear();
   plan.silence_us = 3 * second;
+  plan.connections_stay = true;
   const TimeUs duration = actors::limits::client_silence_us + 6 * second;
   plan.faults_end_us = plan.silence_us + duration;
   for (size_t slot = 0; slot < plan.nodes.size(); ++slot) {
@@ -225,6 +226,33 @@ Plan make_silence(Random& random, FaultKind kind) {
     cancel_later(planned, 0);
     planned.cancel_us = 0;
     planned.request.drafts = false;
+  }
+  return plan;
+}
+
+Plan make_standing(Random& random, FaultKind kind) {
+  Plan plan;
+  for (const char* role : {"directory", "router", "front", "router", "front", "decode", "decode",
+                           "prefill", "draft", "kv_store"}) {
+    add_node(plan, random, concat(role, plan.nodes.size()), {role});
+  }
+  for (int i = 0; i < 2; ++i) add_node(plan, random, concat("client", i), {});
+  for (NodePlan& node : plan.nodes) node.start_us = 0;
+  plan.connections_stay = true;
+  const TimeUs from = 2 * second;
+  const TimeUs duration = 2 * actors::limits::wait_new_us;
+  plan.faults_end_us = from + duration;
+  constexpr size_t first_router = 1;
+  constexpr size_t first_front = 2;
+  for (const size_t slot : {first_router, first_front}) {
+    plan.faults.push_back({kind, from, duration, slot, slot});
+  }
+  for (int i = 0; i < 12; ++i) {
+    RequestPlan planned = make_planned(plan, random, false, plan.faults_end_us);
+    planned.cancel_us = 0;
+    planned.request.sampling.max_tokens = 16;
+    planned.request.sampling.min_tokens = 0;
+    plan.requests.push_back(std::move(planned));
   }
   return plan;
 }

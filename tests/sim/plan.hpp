@@ -48,6 +48,7 @@ enum class FaultKind : uint8_t {
   slow_wire,    ///< everything takes longer on the wire
   slow_device,  ///< a worker's steps take longer
   drain,        ///< a client asks it to drain; later it goes and starts again
+  hang,         ///< the loops of its roles stand, though the process renews its lease
 };
 const char* name(FaultKind kind);
 
@@ -67,8 +68,9 @@ struct Plan {
   bool duplicates = false;
   uint32_t memory_tokens = 0;  ///< what the device's draws depend on; 0: all tokens
   double read_fail = 0, read_wrong = 0, read_silent = 0;
-  TimeUs faults_end_us = 0;  ///< from then on nothing goes wrong and everything must finish
-  TimeUs silence_us = 0;     ///< since then no client is heard until the faults end; 0: not so
+  TimeUs faults_end_us = 0;       ///< from then on nothing goes wrong and everything must finish
+  TimeUs silence_us = 0;          ///< since then no client is heard until the faults end; 0: not so
+  bool connections_stay = false;  ///< the actors themselves must notice a silence
 
   /// One line an item, for people.
   [[nodiscard]] std::string describe() const;
@@ -80,5 +82,9 @@ Plan make_plan(Random& random);
 /// still (pause), or nothing that they say arrives (one_way), for longer than workers wait for
 /// them.
 Plan make_silence(Random& random, FaultKind kind);
+
+/// A cluster with two routers and two fronts, the first of each stands (pause, hang) for longer
+/// than a request is waited for; requests come meanwhile.
+Plan make_standing(Random& random, FaultKind kind);
 
 }  // namespace troupe::sim

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/limits.hpp"
 #include "base/clock.hpp"
 #include "base/concat.hpp"
 #include "base/settings.hpp"
@@ -184,6 +185,24 @@ TEST_CASE("workers give up clients that nobody hears of, and these go on when th
       CHECK(report.attempts > report.requests);
     }
   }
+}
+
+TEST_CASE("a router and a front that stand cost new requests a moment where there are others") {
+  TimeUs slowest_us = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    for (const bool whole_process : {true, false}) {
+      CAPTURE(seed);
+      CAPTURE(whole_process);
+      const RunReport report = run_standing(seed, whole_process, false);
+      CHECK(report.violation == "");
+      CHECK(report.completed == report.requests);
+      slowest_us = std::max(slowest_us, report.slowest_us);
+    }
+  }
+  MESSAGE(concat("the slowest took ", slowest_us / 1000, " ms"));
+  // One question to each that is not answered.
+  CHECK(slowest_us <
+        1000 * (actors::limits::prepare_timeout_ms + actors::limits::answer_timeout_ms + 3000));
 }
 
 TEST_CASE("a seed decides everything") {

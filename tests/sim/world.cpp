@@ -52,8 +52,7 @@ World::World(uint64_t seed, Random random, Plan plan, bool trace)
   actors::replace_random(&virtual_random);
   set_memory_tokens(plan_.memory_tokens);
   links_.duplicates = plan_.duplicates;
-  // Connections that stay: the actors themselves must notice the silence.
-  if (plan_.silence_us != 0) links_.hung_us = 60 * second;
+  if (plan_.connections_stay) links_.hung_us = 60 * second;
   reads_.faults = {plan_.read_fail, plan_.read_wrong, plan_.read_silent, 0};
   set_log_level(trace ? LogLevel::debug : LogLevel::off);
   if (!trace) return;
@@ -89,6 +88,7 @@ caf::resumable* World::take_job() {
     auto* actor = dynamic_cast<caf::local_actor*>(jobs[at]);
     const LifeId home = actor == nullptr ? 0 : fabric_.home(actor->id());
     if (home != 0 && links_.process(home).paused) continue;
+    if (actor != nullptr && hanging_.contains(actor->id())) continue;
     std::swap(jobs[at], jobs.front());
     return jobs.front();
   }
@@ -237,7 +237,12 @@ void World::count() {
       if (!wrong.empty()) fail(wrong);
     }
   }
-  for (const auto& request : requests_) report_.accepted += request->watched.accepted();
+  for (const auto& request : requests_) {
+    report_.accepted += request->watched.accepted();
+    if (request->abandoned || request->watched.failure()) continue;
+    report_.slowest_us =
+        std::max(report_.slowest_us, request->watched.ended_us() - request->started_us);
+  }
   for (const auto& one : lives_) {
     report_.fetched += one->metrics().value(v1::METRIC_FETCHED_BLOCKS);
     report_.from_disk += one->metrics().value(v1::METRIC_STORE_DISK_READ);
@@ -311,6 +316,12 @@ RunReport run_seed(uint64_t seed, bool trace) {
 RunReport run_silence(uint64_t seed, bool stand_still, bool trace) {
   Random random(seed);
   Plan plan = make_silence(random, stand_still ? FaultKind::pause : FaultKind::one_way);
+  return run_plan(seed, random, std::move(plan), trace);
+}
+
+RunReport run_standing(uint64_t seed, bool whole_process, bool trace) {
+  Random random(seed);
+  Plan plan = make_standing(random, whole_process ? FaultKind::pause : FaultKind::hang);
   return run_plan(seed, random, std::move(plan), trace);
 }
 

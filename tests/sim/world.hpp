@@ -4,6 +4,7 @@
 
 #include <caf/scheduler/test_coordinator.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class World {
   void restart_later(size_t slot, TimeUs delay);
   void inject(const FaultPlan& fault);
   void drain(size_t slot, TimeUs duration);
+  void hang(Life& life, TimeUs duration);
   void end_faults();
   /// Work that nobody is heard of goes on for a bounded time.
   void watch_silence();
@@ -89,6 +91,7 @@ class World {
   Stage stage_;
   std::vector<std::unique_ptr<Life>> lives_;  ///< by LifeId - 1
   std::vector<std::unique_ptr<Request>> requests_;
+  std::set<uint64_t> hanging_;  ///< actors whose loops stand
   bool calm_ = false;
   bool trace_;
   RunReport report_;

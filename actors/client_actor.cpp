@@ -137,7 +137,7 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
       request.last_token_us = now_us();
       if (first) {
         request.first_token_us = request.last_token_us;
-        update_booking(request.id, request.generation, false);
+        update_booking(request.router, request.id, request.generation, false);
       }
       // What prefill held for us was read, or is not wanted any more.
       drop_prefill(request);
@@ -171,7 +171,6 @@ void ClientCore::on_deltas(const v1::Deltas& deltas, const caf::strong_actor_ptr
 }
 
 void ClientCore::on_down(const caf::actor_addr& who) {
-  if (router_ && router_ == who) router_ = nullptr;
   for (auto& [id, request] : requests_) {
     if (request.prefill && request.prefill == who) request.prefill = nullptr;
     if (!request.decode || !(request.decode == who)) continue;
@@ -188,13 +187,14 @@ void ClientCore::on_tick() {
   end_late_requests();
 }
 
-void ClientCore::update_booking(uint64_t request_id, uint64_t number, bool done) {
-  if (!router_) return;
+void ClientCore::update_booking(const caf::strong_actor_ptr& router, uint64_t request_id,
+                                uint64_t number, bool done) {
+  if (!router) return;
   v1::BookingUpdate update;
   update.set_request_id(request_id);
   update.set_number(number);
   update.set_done(done);
-  self_->send(caf::actor_cast<RouterActor>(router_), update);
+  self_->send(caf::actor_cast<RouterActor>(router), update);
 }
 
 GenerateResult ClientCore::result_of(const ClientRequest& request) const {

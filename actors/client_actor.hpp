@@ -43,6 +43,7 @@ struct ClientRequest {
   ResumePoint resume;
   v1::Placement placement;
   std::map<uint64_t, TimeUs> excluded;  ///< incarnations that failed this request -> until when
+  caf::strong_actor_ptr router;         ///< the last one that was asked for a placement
   caf::strong_actor_ptr decode;         ///< empty until started
   caf::strong_actor_ptr prefill;        ///< while it may hold something for this request
   std::shared_ptr<PartsTransfer> start_parts, prefill_parts;  ///< under way
@@ -114,20 +115,22 @@ class ClientCore {
   void prepare(ClientRequest& request);
   void on_prepared(const v1::PreparedRequest& prepared);
   void place(ClientRequest& request);
-  void on_placement(uint64_t id, uint64_t generation, const v1::Placement& placement);
+  void on_placement(uint64_t id, uint64_t generation, const caf::strong_actor_ptr& router,
+                    const v1::Placement& placement);
   void start_decode(ClientRequest& request);
   void send_start(ClientRequest& request, const caf::strong_actor_ptr& decode);
   void send_prefill(ClientRequest& request);
   void retry(ClientRequest& request, const Error& why);
   void end(uint64_t id, Result<GenerateResult> result);
   GenerateResult result_of(const ClientRequest& request) const;
-  void update_booking(uint64_t request_id, uint64_t number, bool done);
+  void update_booking(const caf::strong_actor_ptr& router, uint64_t request_id, uint64_t number,
+                      bool done);
   /// The directory has not answered for so long that it is not just being started again.
   [[nodiscard]] bool cluster_is_gone() const;
   [[nodiscard]] Error gone() const;
   /// Nothing is wanted any more of whatever was booked for the request up to now.
   void finish_booking(const ClientRequest& request) {
-    if (request.prepared) update_booking(request.id, request.generation, true);
+    update_booking(request.router, request.id, request.generation, true);
   }
   /// Tells the workers of the request's attempt that nobody waits for them any more.
   void drop_workers(ClientRequest& request);
@@ -155,7 +158,6 @@ class ClientCore {
   TimeUs directory_heard_us_ = now_us();
   PeerParts parts_;
   Requests requests_;
-  caf::strong_actor_ptr router_;
   std::map<uint64_t, TimeUs> avoided_;  ///< incarnations -> until when
   std::map<caf::strong_actor_ptr, TimeUs, ByIdentity>
       heard_;  ///< of the decode workers that we wait for

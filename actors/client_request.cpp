@@ -207,27 +207,31 @@ void ClientCore::place(ClientRequest& request) {
       again();
       return;
     }
-    if (find(id, generation) == nullptr) return;  // cancelled while the router was looked for
-    router_ = resolved->second;
+    ClientRequest* asks = find(id, generation);
+    if (asks == nullptr) return;  // cancelled while the router was looked for
+    const caf::strong_actor_ptr router = asks->router = resolved->second;
     self_
-        ->request(caf::actor_cast<RouterActor>(router_),
+        ->request(caf::actor_cast<RouterActor>(router),
                   std::chrono::milliseconds(limits::answer_timeout_ms), wire)
-        .then([this, id, generation](
-                  const v1::Placement& placement) { on_placement(id, generation, placement); },
-              [this, id, generation, again,
-               router = resolved->first.incarnation()](const caf::error&) {
-                avoid(router);
-                // The question may still arrive; what it books is nobody's by then.
-                if (find(id, generation) == nullptr) update_booking(id, generation, true);
-                again();
-              });
+        .then(
+            [this, id, generation, router](const v1::Placement& placement) {
+              on_placement(id, generation, router, placement);
+            },
+            [this, id, generation, router, again,
+             incarnation = resolved->first.incarnation()](const caf::error&) {
+              avoid(incarnation);
+              // The question may still arrive; what it books is nobody's by then.
+              update_booking(router, id, generation, true);
+              again();
+            });
   });
 }
 
-void ClientCore::on_placement(uint64_t id, uint64_t generation, const v1::Placement& placement) {
+void ClientCore::on_placement(uint64_t id, uint64_t generation, const caf::strong_actor_ptr& router,
+                              const v1::Placement& placement) {
   ClientRequest* request = find(id, generation);
   if (request == nullptr) {
-    update_booking(id, generation, true);  // cancelled while the router was choosing
+    update_booking(router, id, generation, true);  // cancelled while the router was choosing
     return;
   }
   if (schemas::failed(placement.failure())) {

@@ -92,6 +92,9 @@ struct GenerateResult {
   std::string transport;   ///< "shared_memory", "tcp", "same_process" or "none"
   double transfer_ms = 0;  ///< time spent inside reads
   double handover_ms = 0;  ///< from the first announcement until the last block was there
+  double queue_ms = 0;     ///< on the decode worker, until its first step; the hand-over left out
+  double prefill_ms = 0;   ///< from there to the first token
+  double decode_ms = 0;    ///< from the first token to the last, as the client got them
   double ttft_ms = 0;
   double tokens_per_s = 0;  ///< after the first token, all choices together
   uint32_t attempts = 1;

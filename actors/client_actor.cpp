@@ -215,9 +215,12 @@ GenerateResult ClientCore::result_of(const ClientRequest& request) const {
   result.transfer_ms = static_cast<double>(stats.transfer_us()) / 1e3;
   result.handover_ms = static_cast<double>(stats.handover_us()) / 1e3;
   result.ttft_ms = static_cast<double>(request.first_token_us - request.started_us) / 1e3;
+  result.queue_ms = static_cast<double>(stats.queue_us()) / 1e3;
+  result.prefill_ms = static_cast<double>(stats.prefill_us()) / 1e3;
   size_t tokens = 0;
   for (const ChoiceResult& choice : result.choices) tokens += choice.token_ids.size();
   const TimeUs streamed_us = request.last_token_us - request.first_token_us;
+  result.decode_ms = static_cast<double>(streamed_us) / 1e3;
   if (tokens > 1 && streamed_us > 0) {
     result.tokens_per_s = static_cast<double>(tokens - 1) * 1e6 / static_cast<double>(streamed_us);
   }

@@ -10,6 +10,8 @@ namespace {
 
 void add(v1::ChoiceStats& total, const v1::ChoiceStats& more) {
   total.set_cached_tokens(std::max(total.cached_tokens(), more.cached_tokens()));
+  total.set_queue_us(std::max(total.queue_us(), more.queue_us()));
+  total.set_prefill_us(std::max(total.prefill_us(), more.prefill_us()));
   total.set_pinned_tokens(std::max(total.pinned_tokens(), more.pinned_tokens()));
   total.set_blocks_moved(total.blocks_moved() + more.blocks_moved());
   total.set_bytes_moved(total.bytes_moved() + more.bytes_moved());

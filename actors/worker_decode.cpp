@@ -1,4 +1,5 @@
 // The decode side of a worker: starts, cancels, what a step drew.
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -180,6 +181,14 @@ void WorkerLogic::on_cancel(uint64_t request_id, uint32_t attempt) {
   for (uint64_t session : sessions) apply(session, sources_.at(session).session.cancel());
 }
 
+void WorkerLogic::note_waits(Choice& choice) const {
+  const WorkerMetrics::Waits waits = metrics_.waits({choice.request_id, choice.choice});
+  const auto handover_us = static_cast<TimeUs>(choice.stats.handover_us());
+  choice.stats.set_queue_us(
+      static_cast<uint64_t>(std::max<TimeUs>(0, waits.queue_us - handover_us)));
+  choice.stats.set_prefill_us(static_cast<uint64_t>(std::max<TimeUs>(0, waits.prefill_us)));
+}
+
 void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Deltas>& outgoing) {
   const auto owner = by_sequence_.find(in.sequence);
   if (owner == by_sequence_.end()) return;
@@ -225,6 +234,7 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
     if (in.error) *delta.mutable_failure() = schemas::to_wire(*in.error);
   }
   if (finish) delta.set_finish(*finish);
+  if (finish) note_waits(choice);
   if (finish || std::exchange(choice.stats_news, false)) *delta.mutable_stats() = choice.stats;
   const PeerKey client = choice.client;
   if (finish) {

@@ -171,6 +171,8 @@ class WorkerLogic {
   /// Ends all choices with this last word.
   void end_all(const char* finish, const Error& why);
   void end_choice(ChoiceKey key, bool cancel_sequence);
+  /// Into its stats.
+  void note_waits(Choice& choice) const;
   void take_delta(const engine::Delta& delta, std::map<PeerKey, v1::Deltas>& outgoing);
   void queue(PeerKey client, v1::Delta delta, std::map<PeerKey, v1::Deltas>& outgoing);
   void flush(std::map<PeerKey, v1::Deltas> outgoing, TimeUs now);

@@ -65,6 +65,13 @@ void WorkerMetrics::on_handover(const HandoverSummary& summary, uint64_t request
   });
 }
 
+WorkerMetrics::Waits WorkerMetrics::waits(ChoiceKey key) const {
+  const auto found = running_.find(key);
+  if (found == running_.end() || found->second.first_step_us == 0) return {};
+  const Running& choice = found->second;
+  return {choice.first_step_us - choice.started_us, choice.first_token_us - choice.first_step_us};
+}
+
 void WorkerMetrics::on_draws(ChoiceKey key, const engine::Delta& delta, TimeUs now) {
   const auto found = running_.find(key);
   if (found == running_.end() || delta.draws.empty()) return;
@@ -144,6 +151,7 @@ void WorkerMetrics::on_plan(const engine::StepPlan& plan, TimeUs now) {
     queued_.erase(found);
     const auto choice = running_.find(key);
     if (choice == running_.end()) continue;
+    choice->second.first_step_us = now;
     metrics_->observe(v1::DISTRIBUTION_QUEUE, now - choice->second.started_us);
     metrics_->change_request(
         key.first, [&](v1::RequestTimeline& told) { reach(told, v1::STAGE_SCHEDULED, now); });

@@ -33,6 +33,12 @@ class WorkerMetrics {
   void on_admitted(ChoiceKey key, engine::SequenceId sequence, uint32_t num_tokens,
                    uint32_t cached_tokens);
   void on_handover(const HandoverSummary& summary, uint64_t request_id);
+  /// What the choice's first token waited for, once it is there.
+  struct Waits {
+    TimeUs queue_us = 0;    ///< until its first step
+    TimeUs prefill_us = 0;  ///< from there on
+  };
+  [[nodiscard]] Waits waits(ChoiceKey key) const;
   void on_draws(ChoiceKey key, const engine::Delta& delta, TimeUs now);
   /// `finish` as in v1::Delta; a choice that is not known is ignored.
   void on_end(ChoiceKey key, const std::string& finish, Code failure, TimeUs now);
@@ -53,6 +59,7 @@ class WorkerMetrics {
     TimeUs started_us = 0;
     bool resumed = false;  ///< the client had its first token before
     engine::SequenceId sequence = 0;
+    TimeUs first_step_us = 0;
     TimeUs first_token_us = 0;
     TimeUs last_token_us = 0;
   };

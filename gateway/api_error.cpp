@@ -45,7 +45,7 @@ std::string param_in(const std::string& what) {
 
 }  // namespace
 
-ApiError to_api(const Error& error) {
+ApiError to_api(const Error& error, const std::string& prompt_field) {
   ApiError api;
   api.message = error.message();
   switch (error.code) {
@@ -55,8 +55,9 @@ ApiError to_api(const Error& error) {
       api.param = param_in(error.what);
       if (actors::is_context_exceeded(error)) {
         api.code = context_code;
-        api.param = "messages";
+        api.param = prompt_field;
       }
+      if (error.what == "the prompt is empty") api.param = prompt_field;
       break;
     case Code::not_found:
       api.status = 404;

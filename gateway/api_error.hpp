@@ -20,8 +20,8 @@ struct ApiError {
 };
 
 /// What went wrong behind the gateway. Errors of the caller's making are 400, 404 or 413; the field
-/// is found where the sentence names it.
-ApiError to_api(const Error& error);
+/// is found where the sentence names it; `prompt_field` is the one with the prompt.
+ApiError to_api(const Error& error, const std::string& prompt_field = "messages");
 
 /// "invalid_request_error" and its like.
 std::string type_of(const ApiError& error, Dialect dialect);

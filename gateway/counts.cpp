@@ -62,14 +62,29 @@ void Counts::reply(const std::string& route, int status, double seconds) {
   durations_[route].add(seconds);
 }
 
-void Counts::first_token(double seconds) {
-  const std::lock_guard lock(mutex_);
-  ttft_.add(seconds);
+const std::string& Counts::told(const std::string& tenant) {
+  static const std::string other = "other";
+  if (tenants_.size() < limits::tenants_told_max) tenants_.insert(tenant);
+  const auto found = tenants_.find(tenant);
+  return found == tenants_.end() ? other : *found;
 }
 
-void Counts::between_tokens(double seconds) {
+StageTimes& Counts::stages(const std::string& tenant, const std::string& route) {
   const std::lock_guard lock(mutex_);
-  itl_.add(seconds);
+  return stages_[{told(tenant), route}];
+}
+
+void Counts::add(Spread& spread, double seconds) {
+  const std::lock_guard lock(mutex_);
+  spread.add(seconds);
+}
+
+void Counts::ended(StageTimes& stages, const actors::GenerateResult& result) {
+  const std::lock_guard lock(mutex_);
+  stages.queue.add(result.queue_ms / 1e3);
+  stages.prefill.add(result.prefill_ms / 1e3);
+  if (result.blocks_moved > 0) stages.transfer.add(result.handover_ms / 1e3);
+  stages.decode.add(result.decode_ms / 1e3);
 }
 
 void Counts::parsed(double seconds) {
@@ -79,7 +94,7 @@ void Counts::parsed(double seconds) {
 
 void Counts::usage(const std::string& tenant, const Usage& usage) {
   const std::lock_guard lock(mutex_);
-  Usage& sum = usage_[tenant];
+  Usage& sum = usage_[told(tenant)];
   sum.prompt_tokens += usage.prompt_tokens;
   sum.output_tokens += usage.output_tokens;
   sum.cached_tokens += usage.cached_tokens;
@@ -149,14 +164,25 @@ std::string Counts::page() const {
   for (const auto& [route, spread] : durations_) {
     out += spread.lines("troupe_gateway_request_seconds", concat("route=\"", route, "\""));
   }
-  const std::vector<std::tuple<const char*, const char*, const Spread*>> spreads = {
-      {"troupe_gateway_ttft_seconds", "From the whole request to its first token.", &ttft_},
-      {"troupe_gateway_itl_seconds", "Between two messages with tokens of one stream.", &itl_},
-      {"troupe_gateway_parse_seconds", "The gateway's own work before the cast gets a request.",
-       &parse_}};
-  for (const auto& [name, help, spread] : spreads) {
-    out += metric_head(name, "histogram", help) + spread->lines(name, "");
+  const std::vector<std::tuple<const char*, const char*, Spread StageTimes::*>> spreads = {
+      {"ttft", "From the whole request to its first token.", &StageTimes::ttft},
+      {"itl", "Between two messages with tokens of one stream.", &StageTimes::itl},
+      {"queue", "On the decode worker, until the first step.", &StageTimes::queue},
+      {"prefill", "From the first step there to the first token.", &StageTimes::prefill},
+      {"transfer", "From the first block announced to the last one read.", &StageTimes::transfer},
+      {"decode", "From the first token to the last.", &StageTimes::decode}};
+  for (const auto& [stage, help, member] : spreads) {
+    const std::string name = concat("troupe_gateway_", stage, "_seconds");
+    out += metric_head(name, "histogram", concat(help, " By tenant and route."));
+    for (const auto& [key, stages] : stages_) {
+      out += (stages.*member)
+                 .lines(name, concat("tenant=\"", escaped_label(key.first), "\",route=\"",
+                                     key.second, "\""));
+    }
   }
+  out += metric_head("troupe_gateway_parse_seconds", "histogram",
+                     "The gateway's own work before the cast gets a request.");
+  out += parse_.lines("troupe_gateway_parse_seconds", "");
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -43,12 +44,20 @@ std::string histogram_lines(const std::string& name, const std::string& labels,
 /// "# HELP" and "# TYPE".
 std::string metric_head(const std::string& name, const char* type, const std::string& help);
 
+/// How long the stages of generations took; of one tenant and route.
+struct StageTimes {
+  Spread ttft, itl, queue, prefill, transfer, decode;
+};
+
 class Counts {
  public:
   /// `route` is one of the gateway's own words, never what a client wrote.
   void reply(const std::string& route, int status, double seconds);
-  void first_token(double seconds);
-  void between_tokens(double seconds);
+  /// Where the times of a tenant's generations on a route go; stays valid.
+  StageTimes& stages(const std::string& tenant, const std::string& route);
+  void add(Spread& spread, double seconds);
+  /// The stages that the cast tells of when a generation ended.
+  void ended(StageTimes& stages, const actors::GenerateResult& result);
   void usage(const std::string& tenant, const Usage& usage);
   void cancelled();
   void unknown_fields(const std::vector<std::string>& names);
@@ -60,12 +69,17 @@ class Counts {
   [[nodiscard]] std::string page() const;
 
  private:
+  /// A tenant as the metrics call it.
+  const std::string& told(const std::string& tenant);
+
   mutable std::mutex mutex_;
+  std::set<std::string> tenants_;
+  std::map<std::pair<std::string, std::string>, StageTimes> stages_;
   std::map<std::pair<std::string, int>, uint64_t> replies_;
   std::map<std::string, Spread> durations_;
   std::map<std::string, Usage> usage_;
   std::map<std::string, uint64_t> unknown_;
-  Spread ttft_, itl_, parse_;
+  Spread parse_;
   uint64_t cancelled_ = 0;
   int64_t running_ = 0;
 };

@@ -9,6 +9,7 @@ Job::Job(std::shared_ptr<Service> service, std::shared_ptr<Service::Call> call,
     : service_(std::move(service)),
       call_(std::move(call)),
       shape_(std::move(shape)),
+      stages_(service_->counts_.stages(call_->tenant, name(call_->target.route))),
       stream_(stream),
       results_(prompts),
       has_begun_(prompts),
@@ -55,11 +56,9 @@ void Job::on_delta(size_t prompt, const actors::ClientDelta& delta) {
   if (std::exchange(has_begun_[prompt], char{1}) == 0) seen_.prompt_tokens += delta.prompt_tokens;
   seen_.output_tokens += delta.tokens.size();
   if (!delta.tokens.empty()) {
-    if (last_token_us_ == 0) {
-      service_->counts_.first_token(static_cast<double>(now - call_->began_us) / 1e6);
-    } else {
-      service_->counts_.between_tokens(static_cast<double>(now - last_token_us_) / 1e6);
-    }
+    const TimeUs since_us = last_token_us_ == 0 ? call_->began_us : last_token_us_;
+    service_->counts_.add(last_token_us_ == 0 ? stages_.ttft : stages_.itl,
+                          static_cast<double>(now - since_us) / 1e6);
     last_token_us_ = now;
   }
   if (stream_) say(shape_->on_delta(prompt, delta), now);
@@ -69,7 +68,7 @@ void Job::on_end(size_t prompt, Result<actors::GenerateResult> result) {
   const std::lock_guard lock(mutex_);
   if (is_over_) return;
   if (!result) {
-    fail(to_api(result.error()));
+    fail(to_api(result.error(), prompt_field(call_->target.route)));
     return;
   }
   results_[prompt] = std::move(result).value();
@@ -91,6 +90,7 @@ void Job::fail(const ApiError& error) {
 
 void Job::finish() {
   const Usage usage = usage_of(results_);
+  for (const actors::GenerateResult& result : results_) service_->counts_.ended(stages_, result);
   if (stream_) {
     say(shape_->on_end(results_), now_us());
     call_->exchange->end();

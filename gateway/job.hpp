@@ -33,6 +33,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::shared_ptr<Service> service_;
   std::shared_ptr<Service::Call> call_;
   std::unique_ptr<Shape> shape_;
+  StageTimes& stages_;
   bool stream_;
   std::mutex mutex_;
   std::vector<uint64_t> ids_;

@@ -77,6 +77,8 @@ inline constexpr int watch_timeout_ms = 1'500;
 /// How long a gateway that was told to stop waits for its streams (a manifest sets it:
 /// limits.drain_timeout).
 inline constexpr int64_t drain_ms = 30'000;
+/// Tenants that the metrics tell apart, those that come first; the rest counts as "other".
+inline constexpr size_t tenants_told_max = 16;
 /// Names of unknown fields that are counted one by one; the rest counts as "other".
 inline constexpr size_t unknown_fields_max = 64;
 

@@ -5,6 +5,7 @@
 
 #include "gateway/generation.hpp"
 #include "gateway/limits.hpp"
+#include "text/stop_matcher.hpp"
 
 namespace troupe::gateway {
 namespace {
@@ -76,9 +77,8 @@ void read_stop(Fields& fields, const char* name, std::vector<std::string>& stop)
                   "invalid_type");
     return;
   }
-  for (const std::string& text : stop) {
-    if (text.empty()) fields.refuse(name, "has an empty string, which stops nothing");
-  }
+  const Status checked = text::check_stop_strings(stop);
+  if (!checked) fields.refuse(name, "can't be taken: " + checked.error().message());
 }
 
 void read_sampling(Fields& fields, const actors::ModelCard& card,

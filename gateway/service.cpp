@@ -51,6 +51,18 @@ std::string iso_time(int64_t unix_s) {
 
 }  // namespace
 
+const char* prompt_field(Route route) {
+  switch (route) {
+    case Route::completion:
+    case Route::tokenize:
+      return "prompt";
+    case Route::response:
+      return "input";
+    default:
+      return "messages";
+  }
+}
+
 std::string new_id() {
   constexpr const char* digits = "0123456789abcdef";
   std::string id;
@@ -256,7 +268,7 @@ void Service::count_tokens(std::shared_ptr<Call> call, const Json& body) {
   cast_.tokenize(std::move(generation.requests.at(0)), false,
                  [self = shared_from_this(), call](Result<std::vector<int32_t>> tokens) {
                    if (!tokens) {
-                     self->refuse(*call, to_api(tokens.error()));
+                     self->refuse(*call, to_api(tokens.error(), prompt_field(call->target.route)));
                      return;
                    }
                    HttpReply reply;
@@ -296,7 +308,7 @@ void Service::tokenize(std::shared_ptr<Call> call, const Json& body) {
   cast_.tokenize(std::move(request), !adds_special,
                  [self = shared_from_this(), call, known](Result<std::vector<int32_t>> tokens) {
                    if (!tokens) {
-                     self->refuse(*call, to_api(tokens.error()));
+                     self->refuse(*call, to_api(tokens.error(), prompt_field(call->target.route)));
                      return;
                    }
                    HttpReply reply;

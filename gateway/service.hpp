@@ -86,6 +86,8 @@ class Service : public std::enable_shared_from_this<Service> {
 
 /// The service as its server wants it.
 ServerHandler handler_of(const std::shared_ptr<Service>& service);
+/// The field of a request that has its prompt.
+const char* prompt_field(Route route);
 /// 24 random hex digits.
 std::string new_id();
 /// The description of the API, as OpenAPI 3.1.

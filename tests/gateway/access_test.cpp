@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "gateway/gateway.hpp"
+#include "gateway/limits.hpp"
 #include "tests/gateway/fake_cast.hpp"
 #include "tests/gateway/strict_metrics.hpp"
 
@@ -52,6 +53,35 @@ TEST_CASE("metrics need the role observer, generations the role client") {
         std::string::npos);
   REQUIRE(at.cast.requests.size() == 1);
   CHECK(at.cast.requests[0].tenant == "a");
+}
+
+TEST_CASE("stages are told by tenant and route; tenants beyond the limit are one") {
+  std::string file;
+  for (size_t i = 0; i < gateway::limits::tenants_told_max + 4; ++i) {
+    file += concat("client-key-0123456789-", i, " tenant=t", i, "\n");
+  }
+  FakeService at(with_keys(file));
+  for (size_t i = 0; i < gateway::limits::tenants_told_max + 4; ++i) {
+    const auto headers = bearer(concat("client-key-0123456789-", i));
+    CHECK(at.post("/v1/chat/completions", chat_body(), headers)->status == 200);
+    CHECK(at.post("/v1/messages", messages_body(), headers)->status == 200);
+  }
+  const std::string page = at.service->counts().page();
+  CHECK(StrictMetrics::mistake(page) == "");
+  const auto count_of = [&](const std::string& stage, const std::string& labels) {
+    const std::string line = concat("\ntroupe_gateway_", stage, "_seconds_count{", labels, "} ");
+    const size_t at_line = page.find(line);
+    return at_line == std::string::npos ? -1 : std::atoi(page.c_str() + at_line + line.size());
+  };
+  for (const char* stage : {"ttft", "itl", "queue", "prefill", "decode"}) {
+    CAPTURE(std::string(stage));
+    CHECK(count_of(stage, "tenant=\"t0\",route=\"messages\"") == 1);
+    CHECK(count_of(stage, "tenant=\"other\",route=\"messages\"") == 4);
+    CHECK(count_of(stage, "tenant=\"other\",route=\"chat_completions\"") == 4);
+    CHECK(count_of(stage, "tenant=\"t19\",route=\"messages\"") == -1);
+  }
+  CHECK(count_of("transfer", "tenant=\"t0\",route=\"messages\"") == 0);
+  CHECK(page.find("output_tokens_total{tenant=\"other\"} 40\n") != std::string::npos);
 }
 
 TEST_CASE("key files: digests, comments, and errors with their line") {
@@ -210,7 +240,8 @@ TEST_CASE("the metrics page is one that a strict reader takes, whatever was coun
         "troupe_gateway_output_tokens_total{tenant=\"b\"} 5\n",
         "troupe_gateway_unknown_fields_total{field=\"a_field_of_tomorrow\"} 1\n",
         "troupe_gateway_unknown_fields_total{field=\"other\"} 1\n",
-        "troupe_gateway_ttft_seconds_count 2\n"}) {
+        "troupe_gateway_ttft_seconds_count{tenant=\"a\",route=\"chat_completions\"} 1\n",
+        "troupe_gateway_ttft_seconds_count{tenant=\"b\",route=\"messages\"} 1\n"}) {
     CAPTURE(std::string(line));
     CHECK(page.find(line) != std::string::npos);
   }

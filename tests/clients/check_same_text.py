@@ -1,5 +1,5 @@
-"""The same request through the SDKs, curl and troupe generate: the same text, streamed or not, alone
-or among others.
+"""The same request through the SDK, curl and troupe generate: the same text, streamed or not,
+alone or among others.
 
 usage: check_same_text.py URL KEY MODEL
 """
@@ -65,7 +65,8 @@ def curl_says_the_same():
     assert curl, "curl is not installed"
     for number, question in enumerate(QUESTIONS):
         done = subprocess.run(
-            [curl, "-sS", support.URL + "/v1/chat/completions", "-H", "Content-Type: application/json",
+            [curl, "-sS", support.URL + "/v1/chat/completions",
+             "-H", "Content-Type: application/json",
              "-H", "Authorization: Bearer " + support.KEY, "-d", "@-"],
             input=json.dumps(of(question)), capture_output=True, text=True, check=True)
         assert json.loads(done.stdout)["choices"][0]["message"]["content"] == text_of(number)

@@ -84,9 +84,9 @@ def a_mark_creates_what_the_next_request_reads():
     assert again.cache_creation_input_tokens == 0, again
     assert again.cache_read_input_tokens >= first.cache_creation_input_tokens, again
     assert whole_input(first) == whole_input(again)
+    extra = {**FIXED.get("extra_body", {}), "cache_control": {"type": "ephemeral"}}
     automatic = client.messages.create(
-        **{**FIXED, "system": "A new one. " + page}, extra_body={"cache_control":
-                                                                 {"type": "ephemeral"}}).usage
+        **{**FIXED, "system": "A new one. " + page, "extra_body": extra}).usage
     assert automatic.cache_creation_input_tokens > 500, automatic
     try:
         client.messages.create(**{**FIXED, "system": marked["system"] * 5})

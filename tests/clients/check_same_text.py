@@ -32,7 +32,7 @@ def text_of(number):
     if number not in WHOLE:
         answer = client.chat.completions.create(**of(QUESTIONS[number]))
         WHOLE[number] = answer.choices[0].message.content
-        assert len(WHOLE[number]) > 20
+        assert WHOLE[number], QUESTIONS[number]
     return WHOLE[number]
 
 

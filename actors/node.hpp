@@ -19,7 +19,7 @@ namespace troupe::actors {
 /// What a process with the role prefill or decode needs.
 struct WorkerOptions {
   cpu::ComputeMode compute = cpu::ComputeMode::fast;
-  kv::KvType kv_type = kv::KvType::f16;
+  kv::KvTypes kv_types;
   int threads = 0;               ///< 0: all cores
   size_t kv_bytes = 256u << 20;  ///< size of the KV pool
   uint32_t context_max = 0;      ///< 0: the model's

@@ -33,7 +33,7 @@ Status Node::Impl::make_worker_parts(uint64_t incarnation, bool networked) {
   }
   cpu::CpuOptions cpu_options;
   cpu_options.mode = worker.compute;
-  cpu_options.kv_type = worker.kv_type;
+  cpu_options.kv_types = worker.kv_types;
   cpu_options.threads = worker.threads;
   cpu_options.context_max = worker.context_max;
   cpu_options.pack = std::move(pack);

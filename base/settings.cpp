@@ -20,7 +20,8 @@ const std::vector<SettingDoc>& setting_docs() {
       {"TROUPE_INCARNATION", "how often the process was started, from 1", processes},
       {"TROUPE_NODE_PORT", "the control port to listen on (0: a free one)", processes},
       {"TROUPE_ISA",
-       "best instruction set to use: scalar, avx2, avx512 (default: what the CPU has)"},
+       "best instruction set to use: scalar, neon, avx2, avxvnni, avx512 (default: what the CPU "
+       "has)"},
       {"TROUPE_PACK",
        "how weights come from a pack (troupe pack): map shares them with other processes, copy "
        "puts them on huge pages, which decode reads faster, off leaves it alone (default: copy "

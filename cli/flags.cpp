@@ -24,6 +24,8 @@ constexpr Rule rules[] = {
     {"--threads", true, "--model", "a cluster takes it from its manifest, roles[].threads"},
     {"--compute", true, "--model", "a cluster takes it from its manifest, models[].compute"},
     {"--kv-type", true, "--model", "a cluster takes it from its manifest, models[].kv_type"},
+    {"--kv-type-k", true, "--model", "a cluster takes it from its manifest, models[].kv_type_k"},
+    {"--kv-type-v", true, "--model", "a cluster takes it from its manifest, models[].kv_type_v"},
     {"--kv-memory", true, "--model", "a cluster takes it from its manifest, roles[].kv_memory"},
     {"--context-max", true, "--model",
      "a cluster takes it from its manifest, models[].context_max"},

@@ -192,11 +192,12 @@ void look_at_model(const std::string& path, Inspection& to) {
   to.exact_weight_bytes = cpu::packed_weight_bytes(m, cpu::ComputeMode::exact);
   for (const uint64_t tokens : kv_contexts) {
     const auto bytes = [&](kv::KvType type) {
-      const kv::KvLayout layout = cpu::kv_layout_of(m.config, type);
+      const kv::KvLayout layout = cpu::kv_layout_of(m.config, {type, type});
       return (tokens + layout.tokens_per_block - 1) / layout.tokens_per_block *
              layout.block_bytes();
     };
-    to.kv.push_back({tokens, bytes(kv::KvType::f16), bytes(kv::KvType::f32)});
+    to.kv.push_back(
+        {tokens, bytes(kv::KvType::f16), bytes(kv::KvType::q8_0), bytes(kv::KvType::f32)});
   }
   if (m.tokenizer.tokens.empty()) {
     to.refusal = error(Code::not_found, concat(path, ": the model has no tokenizer"),

@@ -25,6 +25,7 @@ struct TypeUse {
 struct KvUse {
   uint64_t tokens = 0;
   uint64_t f16_bytes = 0;
+  uint64_t q8_0_bytes = 0;
   uint64_t f32_bytes = 0;
 };
 

@@ -134,7 +134,7 @@ std::string inspection_text(const Inspection& i) {
   }
   for (const KvUse& kv : i.kv) {
     lines.add("KV", bytes_text(kv.f16_bytes), " for ", kv.tokens, " tokens in F16, ",
-              bytes_text(kv.f32_bytes), " in F32",
+              bytes_text(kv.q8_0_bytes), " in Q8_0, ", bytes_text(kv.f32_bytes), " in F32",
               i.config && kv.tokens > i.config->context_max ? " (beyond its context)" : "");
   }
   if (i.available_bytes) lines.add("memory", bytes_text(*i.available_bytes), " left here");
@@ -154,8 +154,10 @@ Json inspection_json(const Inspection& i) {
   }
   Json kv = Json::array();
   for (const KvUse& use : i.kv) {
-    kv.push_back(
-        {{"tokens", use.tokens}, {"f16_bytes", use.f16_bytes}, {"f32_bytes", use.f32_bytes}});
+    kv.push_back({{"tokens", use.tokens},
+                  {"f16_bytes", use.f16_bytes},
+                  {"q8_0_bytes", use.q8_0_bytes},
+                  {"f32_bytes", use.f32_bytes}});
   }
   Json body = {{"path", clean(i.path)},
                {"format", i.format},

@@ -3,6 +3,25 @@
 #include "base/concat.hpp"
 
 namespace troupe::cli {
+namespace {
+
+/// An unspecified one is `otherwise`.
+kv::KvType kv_type(v1::Manifest::KvType type, kv::KvType otherwise) {
+  switch (type) {
+    case v1::Manifest::KV_TYPE_F16:
+      return kv::KvType::f16;
+    case v1::Manifest::KV_TYPE_BF16:
+      return kv::KvType::bf16;
+    case v1::Manifest::KV_TYPE_Q8_0:
+      return kv::KvType::q8_0;
+    case v1::Manifest::KV_TYPE_F32:
+      return kv::KvType::f32;
+    default:
+      return otherwise;
+  }
+}
+
+}  // namespace
 
 Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
   actors::NodeOptions options;
@@ -45,8 +64,8 @@ Result<actors::NodeOptions> node_options(const launch::NodeStart& start) {
     if (model.name() != start.process.model) continue;
     worker.compute = model.compute() == v1::Manifest::COMPUTE_EXACT ? cpu::ComputeMode::exact
                                                                     : cpu::ComputeMode::fast;
-    worker.kv_type =
-        model.kv_type() == v1::Manifest::KV_TYPE_F32 ? kv::KvType::f32 : kv::KvType::f16;
+    const kv::KvType both = kv_type(model.kv_type(), kv::KvType::f16);
+    worker.kv_types = {kv_type(model.kv_type_k(), both), kv_type(model.kv_type_v(), both)};
     worker.context_max = model.context_max();
     if (!model.served_name().empty()) options.model_name = model.served_name();
   }

@@ -41,6 +41,18 @@ Result<Connection> connect_embedded(const ClusterOptions& options) {
   return connection;
 }
 
+std::vector<std::string> kv_type_names() {
+  std::vector<std::string> names;
+  for (const kv::KvType type : kv::all_kv_types) names.emplace_back(kv::name(type));
+  return names;
+}
+
+/// `word` is one of kv_type_names().
+kv::KvType kv_type(const std::string& word) {
+  return *std::find_if(std::begin(kv::all_kv_types), std::end(kv::all_kv_types),
+                       [&](kv::KvType type) { return word == kv::name(type); });
+}
+
 }  // namespace
 
 std::string model_name_of(const std::string& path) {
@@ -54,8 +66,14 @@ void add_model_options(CLI::App& command, ClusterOptions& o) {
             "compute threads, 0 to 256; 0: all cores (default 0)");
   add_word(command, "--compute", o.compute, {"fast", "exact"},
            "how matrices are multiplied: fast or exact (default fast)");
-  add_word(command, "--kv-type", o.kv_type, {"f16", "f32"},
-           "how keys and values are stored: f16 or f32 (default f16)");
+  const std::vector<std::string> types = kv_type_names();
+  add_word(command, "--kv-type", o.kv_type, types,
+           "how keys and values are stored: f16, bf16, q8_0 or f32; exact mode and models with an "
+           "indexer use f32 instead (default f16)");
+  add_word(command, "--kv-type-k", o.kv_type_k, types,
+           "how keys are stored; latent attention has one type for both (default: as --kv-type)");
+  add_word(command, "--kv-type-v", o.kv_type_v, types,
+           "how values are stored (default: as --kv-type)");
   add_bytes(command, "--kv-memory", o.kv_bytes, kv_bytes_min,
             "memory for KV blocks with its unit, e.g. 512MiB (default 512MiB)");
   add_whole(command, "--context-max", o.context_max, {0, context_max_max}, "4096",
@@ -156,7 +174,8 @@ cpu::ComputeMode compute_mode(const std::string& word) {
 actors::WorkerOptions worker_options(const ClusterOptions& options) {
   actors::WorkerOptions worker;
   worker.compute = compute_mode(options.compute);
-  worker.kv_type = options.kv_type == "f32" ? kv::KvType::f32 : kv::KvType::f16;
+  worker.kv_types.keys = kv_type(options.kv_type_k.empty() ? options.kv_type : options.kv_type_k);
+  worker.kv_types.values = kv_type(options.kv_type_v.empty() ? options.kv_type : options.kv_type_v);
   worker.threads = options.threads;
   worker.kv_bytes = options.kv_bytes == 0 ? default_kv_bytes : options.kv_bytes;
   worker.context_max = options.context_max;

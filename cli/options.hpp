@@ -21,6 +21,7 @@ struct ClusterOptions {
   int threads = 0;
   std::string compute = "fast";
   std::string kv_type = "f16";
+  std::string kv_type_k, kv_type_v;  ///< empty: as kv_type
   uint64_t kv_bytes = 0;
   uint32_t context_max = 0;
 };

@@ -65,12 +65,23 @@ function(troupe_precompile target)
   endif()
 endfunction()
 
-# Files named *_avx2.cpp, *_avx512.cpp and *_shani.cpp are compiled for that instruction set and
-# are called only after the CPU was asked.
+# Files named after an instruction set (*_avx2.cpp) are compiled for it and are called only after
+# the CPU was asked.
 function(troupe_isa_flags)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    foreach(file ${ARGN})
+      if(file MATCHES "_neon\\.cpp$")
+        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod")
+      endif()
+    endforeach()
+    return()
+  endif()
   foreach(file ${ARGN})
     if(file MATCHES "_avx2\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+    elseif(file MATCHES "_avxvnni\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavxvnni;-mavx2;-mfma;-mf16c")
     elseif(file MATCHES "_avx512\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
         "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx2;-mfma;-mf16c")
@@ -80,4 +91,16 @@ function(troupe_isa_flags)
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-msse4.2")
     endif()
   endforeach()
+endfunction()
+
+# The kernels of other machines are not compiled at all.
+function(troupe_leave_out_kernels variable)
+  set(kept ${${variable}})
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    list(FILTER kept EXCLUDE REGEX "/kernels_avx[0-9a-z]*\\.cpp$")
+  endif()
+  if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    list(FILTER kept EXCLUDE REGEX "/kernels_neon\\.cpp$")
+  endif()
+  set(${variable} ${kept} PARENT_SCOPE)
 endfunction()

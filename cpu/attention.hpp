@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/read_kv.hpp"
 #include "cpu/simd_math.hpp"
 
 namespace troupe::cpu {
@@ -19,8 +20,8 @@ struct AttentionArgs {
   const std::byte* pool = nullptr;
   size_t block_bytes = 0;
   const uint32_t* block_table = nullptr;  ///< pages of positions [0, first_position + num_tokens)
-  size_t k_index = 0, v_index = 0;        ///< elements from a block's start to this layer and head
-  bool half = true;                       ///< stored as F16, else F32
+  size_t k_offset = 0, v_offset = 0;      ///< bytes from a block's start to this layer and head
+  kv::KvTypes types;
   uint32_t head_dim = 0;
   uint32_t group = 0;  ///< query heads of this KV head
   uint32_t first_position = 0;
@@ -53,29 +54,6 @@ struct Attention {
   using F = typename Isa::F;
   static constexpr uint32_t width = Isa::width;
   static constexpr int vectors = static_cast<int>(tile_positions / width);
-
-  static float element(float x) { return x; }
-  static float element(uint16_t h) { return Isa::to_float(h); }
-
-  /// `valid` columns of K [dim][64] and rows of V [64][dim] to F32.
-  template <class Element>
-  static void convert_tile(const AttentionArgs& a, const Element* block, uint32_t valid, float* k,
-                           float* v) {
-    const uint32_t whole = valid / width * width;
-    for (uint32_t d = 0; d < a.head_dim; ++d) {
-      const Element* in = block + a.k_index + size_t{d} * tile_positions;
-      float* out = k + size_t{d} * tile_positions;
-      for (uint32_t i = 0; i < whole; i += width) Isa::store(out + i, Isa::load(in + i));
-      for (uint32_t i = whole; i < valid; ++i) out[i] = element(in[i]);
-    }
-    const uint32_t whole_dim = a.head_dim / width * width;
-    for (uint32_t i = 0; i < valid; ++i) {
-      const Element* in = block + a.v_index + size_t{i} * a.head_dim;
-      float* out = v + size_t{i} * padded_dim_of(a);
-      for (uint32_t d = 0; d < whole_dim; d += width) Isa::store(out + d, Isa::load(in + d));
-      for (uint32_t d = whole_dim; d < a.head_dim; ++d) out[d] = element(in[d]);
-    }
-  }
 
   static uint32_t padded_dim_of(const AttentionArgs& a) { return (a.head_dim + 15) / 16 * 16; }
 
@@ -115,7 +93,7 @@ struct Attention {
         for (int n = 0; n < Q; ++n) q[n] = Isa::set(vector[n][d]);
 #pragma GCC unroll 4
         for (int i = 0; i < step; ++i) {
-          const F key = Isa::load(row + i * Isa::width);
+          const F key = load_stored<Isa>(row + i * Isa::width);
 #pragma GCC unroll 3
           for (int n = 0; n < Q; ++n) acc[n * step + i] = Isa::fma(q[n], key, acc[n * step + i]);
         }
@@ -188,7 +166,7 @@ struct Attention {
       for (int n = 0; n < Q; ++n) p[n] = Isa::set(query[n].p[i]);
 #pragma GCC unroll 4
       for (int j = 0; j < V; ++j) {
-        const F value = Isa::load(row + j * Isa::width);
+        const F value = load_stored<Isa>(row + j * Isa::width);
 #pragma GCC unroll 3
         for (int n = 0; n < Q; ++n) sum[n * V + j] = Isa::fma(p[n], value, sum[n * V + j]);
       }
@@ -198,7 +176,7 @@ struct Attention {
       for (uint32_t i = common; i < query[n].valid; ++i, rest += stride) {
         const F p = Isa::set(query[n].p[i]);
         for (int j = 0; j < V; ++j) {
-          sum[n * V + j] = Isa::fma(p, Isa::load(rest + j * Isa::width), sum[n * V + j]);
+          sum[n * V + j] = Isa::fma(p, load_stored<Isa>(rest + j * Isa::width), sum[n * V + j]);
         }
       }
       float* acc = query[n].split.acc + d;
@@ -320,29 +298,43 @@ struct AttentionPass {
     return count;
   }
 
+  /// The tile as it lies in the pool.
+  template <class Element>
+  void attend_stored(uint32_t first, const std::byte* block, ptrdiff_t ahead) const {
+    typename Kernel::template Tile<Element> tile{
+        reinterpret_cast<const Element*>(block + a.k_offset),
+        reinterpret_cast<const Element*>(block + a.v_offset), a.head_dim, a.head_dim, ahead};
+    for (uint32_t query = first_query(first); query < queries; tile.ahead = 0) {
+      query += attend_some(first, tile, query);
+    }
+  }
+
+  /// Queries are in the order of their positions: those that end before the tile come first.
+  [[nodiscard]] uint32_t first_query(uint32_t first) const {
+    return first > a.first_position ? (first - a.first_position) * a.group : 0;
+  }
+
   /// All queries that see the tile which begins at position `first`.
   void attend_tile(uint32_t first) const {
     const uint32_t end = a.first_position + a.num_tokens;
     const uint32_t* page = a.block_table + first / tile_positions;
     const std::byte* block = a.pool + *page * a.block_bytes;
-    const auto* halves = reinterpret_cast<const uint16_t*>(block);
-    const auto* floats = reinterpret_cast<const float*>(block);
     const uint32_t written = end - first < tile_positions ? end - first : tile_positions;
-    const bool as_stored = a.half && written == tile_positions && a.head_dim % Kernel::width == 0;
-    if (!as_stored && a.half) Kernel::convert_tile(a, halves, written, k, v);
-    if (!as_stored && !a.half) Kernel::convert_tile(a, floats, written, k, v);
-    typename Kernel::template Tile<uint16_t> stored{halves + a.k_index, halves + a.v_index,
-                                                    a.head_dim, a.head_dim};
-    const typename Kernel::template Tile<float> converted{k, v, dim, dim};
-    if (first + tile_positions < end) {
-      stored.ahead = (static_cast<ptrdiff_t>(page[1]) - static_cast<ptrdiff_t>(*page)) *
-                     static_cast<ptrdiff_t>(a.block_bytes);
+    if (a.types.keys == a.types.values && written == tile_positions &&
+        a.head_dim % Kernel::width == 0) {
+      ptrdiff_t ahead = 0;
+      if (first + tile_positions < end) {
+        ahead = (static_cast<ptrdiff_t>(page[1]) - static_cast<ptrdiff_t>(*page)) *
+                static_cast<ptrdiff_t>(a.block_bytes);
+      }
+      if (a.types.keys == kv::KvType::f16) return attend_stored<uint16_t>(first, block, ahead);
+      if (a.types.keys == kv::KvType::bf16) return attend_stored<Bf16>(first, block, ahead);
     }
-    // Queries are in the order of their positions: those that end before the tile come first.
-    uint32_t query = first > a.first_position ? (first - a.first_position) * a.group : 0;
-    while (query < queries) {
-      query += as_stored ? attend_some(first, stored, query) : attend_some(first, converted, query);
-      stored.ahead = 0;
+    read_keys<Isa>(a.types.keys, block + a.k_offset, a.head_dim, written, k);
+    read_values<Isa>(a.types.values, block + a.v_offset, a.head_dim, dim, written, v);
+    const typename Kernel::template Tile<float> converted{k, v, dim, dim};
+    for (uint32_t query = first_query(first); query < queries;) {
+      query += attend_some(first, converted, query);
     }
   }
 };

@@ -16,8 +16,8 @@ struct GeneralAttentionArgs {
   const std::byte* pool = nullptr;
   size_t block_bytes = 0;
   const uint32_t* block_table = nullptr;  ///< pages of positions [0, first_position + num_tokens)
-  size_t k_index = 0, v_index = 0;        ///< elements from a block's start to this layer and head
-  bool half = true;
+  size_t k_offset = 0, v_offset = 0;      ///< bytes from a block's start to this layer and head
+  kv::KvTypes types;
   bool value_in_key = false;  ///< values are the first value_dim elements of the keys
   uint32_t key_dim = 0, value_dim = 0;
   uint32_t group = 0;  ///< query heads of this call
@@ -70,25 +70,15 @@ struct GeneralAttention {
     s[2] = from.sum;
   }
 
-  template <class Element>
-  void convert(const Element* block, uint32_t valid) const {
-    for (uint32_t d = 0; d < a.key_dim; ++d) {
-      const Element* in = block + a.k_index + size_t{d} * tile_positions;
-      float* out = k + size_t{d} * tile_positions;
-      uint32_t i = 0;
-      for (; i + width <= valid; i += width) Isa::store(out + i, Isa::load(in + i));
-      for (; i < valid; ++i) out[i] = Kernel::element(in[i]);
+  void convert(const std::byte* block, uint32_t valid) const {
+    read_keys<Isa>(a.types.keys, block + a.k_offset, a.key_dim, valid, k);
+    if (!a.value_in_key) {
+      read_values<Isa>(a.types.values, block + a.v_offset, a.value_dim, dim, valid, v);
+      return;
     }
     for (uint32_t i = 0; i < valid; ++i) {
       float* out = v + size_t{i} * dim;
-      if (a.value_in_key) {
-        for (uint32_t d = 0; d < a.value_dim; ++d) out[d] = k[size_t{d} * tile_positions + i];
-        continue;
-      }
-      const Element* in = block + a.v_index + size_t{i} * a.value_dim;
-      uint32_t d = 0;
-      for (; d + width <= a.value_dim; d += width) Isa::store(out + d, Isa::load(in + d));
-      for (; d < a.value_dim; ++d) out[d] = Kernel::element(in[d]);
+      for (uint32_t d = 0; d < a.value_dim; ++d) out[d] = k[size_t{d} * tile_positions + i];
     }
   }
 
@@ -176,9 +166,7 @@ struct GeneralAttention {
     if (any != 0) {
       const uint32_t written = a.first_position + a.num_tokens - first;
       const uint32_t valid = written < tile_positions ? written : tile_positions;
-      const std::byte* block = a.pool + a.block_table[first / tile_positions] * a.block_bytes;
-      if (a.half) convert(reinterpret_cast<const uint16_t*>(block), valid);
-      if (!a.half) convert(reinterpret_cast<const float*>(block), valid);
+      convert(a.pool + a.block_table[first / tile_positions] * a.block_bytes, valid);
     }
     const bool split_ends = (first + tile_positions) % split_positions == 0;
     for (uint32_t query = 0; query < a.num_tokens * a.group; ++query) {

@@ -129,14 +129,16 @@ Result<PackedModel> packed_model(std::shared_ptr<const model::Model> model,
 
 }  // namespace
 
-kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvType type) {
+kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvTypes types) {
   kv::KvLayout layout;
   layout.num_layers = config.num_layers;
   layout.num_kv_heads = config.num_kv_heads;
   layout.head_dim = config.head_dim;
   // Which positions are selected turns on small differences, and rounded keys would turn many.
-  layout.type = config.indexer.heads != 0 ? kv::KvType::f32 : type;
+  if (config.indexer.heads != 0) types = {kv::KvType::f32, kv::KvType::f32};
+  layout.type = types.keys;
   layout.value_in_key = config.latent.kv_rank != 0;
+  if (types.values != types.keys && !layout.value_in_key) layout.value_type = types.values;
   layout.index_dim = config.indexer.dim;
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     if (config.layer(i).selection == model::Selection::own) ++layout.index_layers;
@@ -153,6 +155,28 @@ model::ModelConfig served_config(const model::ModelConfig& config, uint32_t cont
   return served;
 }
 
+/// What is asked for, where the model and the mode can have it.
+static Result<kv::KvTypes> kv_types_of(const model::ModelConfig& config,
+                                       const CpuOptions& options) {
+  constexpr kv::KvTypes floats = {kv::KvType::f32, kv::KvType::f32};
+  const bool exact = options.mode == ComputeMode::exact;
+  if (exact || config.indexer.heads != 0) {
+    if (options.kv_types != floats) {
+      log_info("cpu", concat("keys and values are stored as f32, which ",
+                             exact ? "exact mode" : "a model with an indexer", " needs"));
+    }
+    return floats;
+  }
+  if (config.latent.kv_rank != 0 && options.kv_types.keys != options.kv_types.values) {
+    return error(Code::invalid_argument,
+                 concat("keys as ", kv::name(options.kv_types.keys), " and values as ",
+                        kv::name(options.kv_types.values),
+                        ": this model's attention is latent and stores one vector for both"),
+                 "name one type for both, with kv_type alone");
+  }
+  return options.kv_types;
+}
+
 Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const model::Model> model,
                                                           const CpuOptions& options) {
   if (!cpu_has(options.isa)) {
@@ -161,7 +185,8 @@ Result<std::unique_ptr<engine::Backend>> make_cpu_backend(std::shared_ptr<const 
   }
   model::ModelConfig config = served_config(model->config, options.context_max);
   const bool exact = options.mode == ComputeMode::exact;
-  const kv::KvLayout layout = kv_layout_of(config, exact ? kv::KvType::f32 : options.kv_type);
+  TROUPE_ASSIGN(const kv::KvTypes types, kv_types_of(config, options));
+  const kv::KvLayout layout = kv_layout_of(config, types);
 
   engine::Capabilities capabilities;
   capabilities.name = concat("cpu/", name(options.isa));

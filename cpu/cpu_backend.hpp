@@ -16,7 +16,13 @@ inline constexpr int numerics_version = 2;
 enum class ComputeMode : uint8_t { fast, exact };  ///< numerics.md section 9
 class PackFile;
 enum class PackUse : uint8_t { off, map, copy };  ///< of TROUPE_PACK
-enum class Isa : uint8_t { scalar, avx2, avx512 };
+enum class Isa : uint8_t { scalar, neon, avx2, avxvnni, avx512 };
+/// Those of this kind of machine, in ascending order of preference.
+#if defined(__aarch64__)
+inline constexpr Isa all_isas[] = {Isa::scalar, Isa::neon};
+#else
+inline constexpr Isa all_isas[] = {Isa::scalar, Isa::avx2, Isa::avxvnni, Isa::avx512};
+#endif
 
 /// The best instruction set of this CPU, lowered by TROUPE_ISA if that is set.
 Isa best_isa();
@@ -24,8 +30,9 @@ const char* name(Isa isa);
 
 struct CpuOptions {
   ComputeMode mode = ComputeMode::fast;
-  kv::KvType kv_type = kv::KvType::f16;  ///< exact mode and models with an indexer use f32
-  int threads = 0;                       ///< 0: all cores
+  /// Exact mode and models with an indexer use f32 instead; latent attention has one for both.
+  kv::KvTypes kv_types;
+  int threads = 0;  ///< 0: all cores
   Isa isa = best_isa();
   uint32_t context_max = 0;  ///< 0: the model's; RoPE is resolved from this
   uint32_t step_tokens_max = 2048;

@@ -87,7 +87,8 @@ class Forward {
   void store_latents(const Batch& batch, uint32_t layer);
   void absorb_queries(const PackedLatent& latent);
   void expand_values(const PackedLatent& latent);
-  void store_key(const BatchSpan& span, uint32_t position, size_t index, const float* key,
+  /// `offset`: bytes from a block's start to the keys.
+  void store_key(const BatchSpan& span, uint32_t position, size_t offset, const float* key,
                  uint32_t dim);
 
   // forward_indexer.cpp
@@ -97,7 +98,7 @@ class Forward {
     std::vector<float> keys, scores;
     std::vector<uint64_t> ranks;
   };
-  void select_for(const BatchSpan& span, uint32_t token, size_t index, IndexScratch& scratch);
+  void select_for(const BatchSpan& span, uint32_t token, size_t offset, IndexScratch& scratch);
   /// Which of the layers with indexer keys this is.
   [[nodiscard]] uint32_t index_layer(uint32_t layer) const;
 

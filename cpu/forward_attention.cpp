@@ -63,16 +63,16 @@ void Forward::rotate_and_store(const Batch& batch, uint32_t layer) {
       norm_heads(weights.key_norm, kv_heads, keys);
       const uint32_t tokens_per_block = layout_.tokens_per_block;
       WriteKvArgs args;
-      args.block =
+      std::byte* block =
           pool_memory_ + span.block_table[position / tokens_per_block] * layout_.block_bytes();
-      args.half = layout_.type == kv::KvType::f16;
+      args.types = layout_.types();
       args.slot = position % tokens_per_block;
       args.head_dim = dim;
       for (uint32_t h = 0; h < kv_heads; ++h) {
         float* key = keys + size_t{h} * dim;
         if (kind.rotates) kernels_.rope(key, cosine, sine, 2 * half, neighbours);
-        args.k_index = layout_.k_index(layer, h);
-        args.v_index = layout_.v_index(layer, h);
+        args.keys = block + layout_.k_offset(layer, h);
+        args.values = block + layout_.v_offset(layer, h);
         args.key = key;
         args.value = values + size_t{h} * dim;
         kernels_.write_kv(args);
@@ -113,9 +113,9 @@ void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scr
   args.pool = pool_memory_;
   args.block_bytes = layout_.block_bytes();
   args.block_table = item.span.block_table;
-  args.k_index = layout_.k_index(layer, item.kv_head);
-  args.v_index = layout_.v_index(layer, item.kv_head);
-  args.half = layout_.type == kv::KvType::f16;
+  args.k_offset = layout_.k_offset(layer, item.kv_head);
+  args.v_offset = layout_.v_offset(layer, item.kv_head);
+  args.types = layout_.types();
   args.head_dim = config_.head_dim;
   args.group = item.num_queries;
   args.first_position = item.span.first_position;
@@ -137,9 +137,9 @@ void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* s
   args.pool = pool_memory_;
   args.block_bytes = layout_.block_bytes();
   args.block_table = item.span.block_table;
-  args.k_index = layout_.k_index(layer, item.kv_head);
-  args.v_index = layout_.value_in_key ? 0 : layout_.v_index(layer, item.kv_head);
-  args.half = layout_.type == kv::KvType::f16;
+  args.k_offset = layout_.k_offset(layer, item.kv_head);
+  args.v_offset = layout_.value_in_key ? 0 : layout_.v_offset(layer, item.kv_head);
+  args.types = layout_.types();
   args.value_in_key = layout_.value_in_key;
   args.key_dim = config_.head_dim;
   args.value_dim = config_.stored_value_dim();

@@ -48,7 +48,7 @@ uint32_t Forward::index_layer(uint32_t layer) const {
 
 void Forward::select(const Batch& batch, uint32_t layer) {
   prepare_index(batch, layer);
-  const size_t index = layout_.index_index(index_layer(layer));
+  const size_t offset = layout_.index_offset(index_layer(layer));
   std::atomic<uint32_t> next{0};
   compute_.in_parts([&](int part, int /*parts*/) {
     IndexScratch& scratch = index_scratch_[static_cast<size_t>(part)];
@@ -56,7 +56,7 @@ void Forward::select(const Batch& batch, uint32_t layer) {
       const auto span = std::find_if(batch.spans.begin(), batch.spans.end(), [t](const auto& s) {
         return t >= s.first_token && t < s.first_token + s.num_tokens;
       });
-      select_for(*span, t, index, scratch);
+      select_for(*span, t, offset, scratch);
     }
   });
 }
@@ -72,7 +72,7 @@ void Forward::prepare_index(const Batch& batch, uint32_t layer) {
   const uint32_t rotated = config_.rope.dim, half = rotated / 2;
   const bool neighbours = c.pairing == model::RopePairing::norm;
   const float weight_scale = 1.0f / std::sqrt(static_cast<float>(c.heads));
-  const size_t index = layout_.index_index(index_layer(layer));
+  const size_t offset = layout_.index_offset(index_layer(layer));
   for (const BatchSpan& span : batch.spans) {
     compute_.each_token(span.num_tokens, [&](uint32_t i) {
       const size_t t = span.first_token + i;
@@ -86,12 +86,12 @@ void Forward::prepare_index(const Batch& batch, uint32_t layer) {
       float* key = &index_key_[t * c.dim];
       layer_norm(indexer.key_norm, indexer.key_norm_bias, key);
       kernels_.rope(key, cosine, sine, rotated, neighbours);
-      store_key(span, span.first_position + i, index, key, c.dim);
+      store_key(span, span.first_position + i, offset, key, c.dim);
     });
   }
 }
 
-void Forward::select_for(const BatchSpan& span, uint32_t token, size_t index,
+void Forward::select_for(const BatchSpan& span, uint32_t token, size_t offset,
                          IndexScratch& scratch) {
   const model::IndexerConfig& c = config_.indexer;
   const uint32_t positions = span.first_position + (token - span.first_token) + 1;
@@ -103,8 +103,8 @@ void Forward::select_for(const BatchSpan& span, uint32_t token, size_t index,
     args.pool = pool_memory_;
     args.block_bytes = layout_.block_bytes();
     args.block_table = span.block_table;
-    args.index = index;
-    args.half = layout_.type == kv::KvType::f16;
+    args.offset = offset;
+    args.type = layout_.type;
     args.heads = c.heads;
     args.dim = c.dim;
     args.positions = positions;

@@ -2,7 +2,6 @@
 // queries and values pass through the heads' up-projections before and after.
 #include <algorithm>
 
-#include "base/half.hpp"
 #include "cpu/forward.hpp"
 
 namespace troupe::cpu {
@@ -55,22 +54,21 @@ void Forward::store_latents(const Batch& batch, uint32_t layer) {
       add_bias(latent.down_bias, key);
       kernels_.rmsnorm(key, latent.norm.data(), config_.latent.norm_epsilon, rank, key);
       kernels_.rope(key + rank, cosine, sine, rotated, neighbours);
-      store_key(span, span.first_position + i, layout_.k_index(layer, 0), key, rank + rotated);
+      store_key(span, span.first_position + i, layout_.k_offset(layer, 0), key, rank + rotated);
     });
   }
 }
 
-void Forward::store_key(const BatchSpan& span, uint32_t position, size_t index, const float* key,
+void Forward::store_key(const BatchSpan& span, uint32_t position, size_t offset, const float* key,
                         uint32_t dim) {
-  const uint32_t tokens = layout_.tokens_per_block, slot = position % tokens;
-  std::byte* block = pool_memory_ + span.block_table[position / tokens] * layout_.block_bytes();
-  if (layout_.type == kv::KvType::f16) {
-    auto* halves = reinterpret_cast<uint16_t*>(block) + index + slot;
-    for (uint32_t d = 0; d < dim; ++d) halves[size_t{d} * tokens] = float_to_half(key[d]);
-    return;
-  }
-  auto* floats = reinterpret_cast<float*>(block) + index + slot;
-  for (uint32_t d = 0; d < dim; ++d) floats[size_t{d} * tokens] = key[d];
+  const uint32_t tokens = layout_.tokens_per_block;
+  WriteKvArgs args;
+  args.types = layout_.types();
+  args.keys = pool_memory_ + span.block_table[position / tokens] * layout_.block_bytes() + offset;
+  args.slot = position % tokens;
+  args.head_dim = dim;
+  args.key = key;
+  kernels_.write_kv(args);
 }
 
 void Forward::absorb_queries(const PackedLatent& latent) {

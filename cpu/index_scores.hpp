@@ -15,8 +15,8 @@ struct IndexScoresArgs {
   const std::byte* pool = nullptr;
   size_t block_bytes = 0;
   const uint32_t* block_table = nullptr;
-  size_t index = 0;  ///< elements from a block's start to the layer's keys [dim][64]
-  bool half = true;
+  size_t offset = 0;  ///< bytes from a block's start to the layer's keys [dim][64]
+  kv::KvType type = kv::KvType::f32;
   uint32_t heads = 0, dim = 0;
   uint32_t positions = 0;          ///< the query sees [0, positions)
   float scale = 0;                 ///< of a product
@@ -26,17 +26,11 @@ struct IndexScoresArgs {
   float* scratch = nullptr;        ///< [dim * 64]
 };
 
-template <class Isa, class Element>
-void index_tile(const IndexScoresArgs& a, const Element* keys, uint32_t valid, float* scores) {
+template <class Isa>
+void index_tile(const IndexScoresArgs& a, const std::byte* keys, uint32_t valid, float* scores) {
   using F = typename Isa::F;
   constexpr uint32_t width = Isa::width;
-  for (uint32_t d = 0; d < a.dim; ++d) {
-    const Element* in = keys + size_t{d} * tile_positions;
-    float* out = a.scratch + size_t{d} * tile_positions;
-    uint32_t i = 0;
-    for (; i + width <= valid; i += width) Isa::store(out + i, Isa::load(in + i));
-    for (; i < valid; ++i) out[i] = Attention<Isa>::element(in[i]);
-  }
+  read_keys<Isa>(a.type, keys, a.dim, valid, a.scratch);
   const F zero = Isa::set(0.0f), scale = Isa::set(a.scale);
   for (uint32_t i = 0; i < tile_positions; i += width) {
     F score = zero;
@@ -60,12 +54,7 @@ void index_scores(const IndexScoresArgs& a) {
     const uint32_t rest = a.positions - first;
     const uint32_t valid = rest < tile_positions ? rest : tile_positions;
     const std::byte* block = a.pool + a.block_table[first / tile_positions] * a.block_bytes;
-    float* scores = a.scores + first;
-    if (a.half) {
-      index_tile<Isa>(a, reinterpret_cast<const uint16_t*>(block) + a.index, valid, scores);
-    } else {
-      index_tile<Isa>(a, reinterpret_cast<const float*>(block) + a.index, valid, scores);
-    }
+    index_tile<Isa>(a, block + a.offset, valid, a.scores + first);
   }
 }
 

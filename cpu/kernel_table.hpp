@@ -54,7 +54,9 @@ bool cpu_has(Isa isa);
 const KernelTable& kernels(Isa isa);
 
 const KernelTable& kernels_scalar();
+const KernelTable& kernels_neon();
 const KernelTable& kernels_avx2();
+const KernelTable& kernels_avxvnni();
 const KernelTable& kernels_avx512();
 
 }  // namespace troupe::cpu

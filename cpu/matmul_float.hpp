@@ -6,11 +6,6 @@
 
 namespace troupe::cpu {
 
-/// The bits of a bfloat16: the upper half of an F32.
-struct Bf16 {
-  uint16_t bits;
-};
-
 /// Element: float, uint16_t (the bits of an F16) or Bf16.
 template <class Isa, class Element>
 struct FloatFormat {
@@ -26,15 +21,11 @@ struct FloatFormat {
     return a.values + size_t{token} * a.matrix.cols;
   }
 
-  static F load(const float* p) { return Isa::load(p); }
-  static F load(const uint16_t* p) { return Isa::load(p); }
-  static F load(const Bf16* p) { return Isa::load_bf16(&p->bits); }
-
   static void unpack(const uint8_t* panel, uint32_t cols, uint8_t* strip) {
     const auto* in = reinterpret_cast<const Element*>(panel);
     auto* out = reinterpret_cast<float*>(strip);
     for (size_t i = 0; i < size_t{cols} * panel_rows; i += Isa::width) {
-      Isa::store(out + i, load(in + i));
+      Isa::store(out + i, load_stored<Isa>(in + i));
     }
   }
 
@@ -52,12 +43,12 @@ struct FloatFormat {
       const Element* row = weights + size_t{k} * panel_rows;
       if constexpr (T == 1) __builtin_prefetch(row + prefetch_bytes / sizeof(Element));
       F w[P];
-#pragma GCC unroll 2
-      for (int p = 0; p < P; ++p) w[p] = load(row + p * Isa::width);
+#pragma GCC unroll 4
+      for (int p = 0; p < P; ++p) w[p] = load_stored<Isa>(row + p * Isa::width);
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) {
         const F value = Isa::set(in[t][k]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int p = 0; p < P; ++p) sum[p * T + t] = Isa::fma(w[p], value, sum[p * T + t]);
       }
     }

@@ -130,7 +130,7 @@ inline void stored_chain(const uint8_t* panel, int part, uint32_t begin, uint32_
   for (uint32_t s = begin; s < end; ++s, step += layout.step_bytes()) {
     for (uint32_t b = 0; b < layout.step_blocks; ++b) {
       prefetch_block<T>(layout, step, b);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int p = 0; p < P; ++p) {
         const int first = (part + p) * Isa::width;
         typename Isa::Bytes w[8];
@@ -179,20 +179,20 @@ inline void chunked_chain(const uint8_t* blocks, int part, uint32_t begin, uint3
       for (int j = 0; j < chunks; ++j) {
         const int chunk = h * chunks + j;
         typename Products::Weights w[P];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int p = 0; p < P; ++p) {
           w[p] =
               Products::prepare(Isa::load_bytes(block + 64 * chunk + 4 * (part + p) * Isa::width));
         }
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int p = 0; p < P; ++p) {
             Products::dot(sum[p * T + t], j, w[p], q[t]->values + 4 * chunk);
           }
         }
       }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int p = 0; p < P; ++p) {
         const int first = (part + p) * Isa::width;
         const F scale = Source::scale(block, h, first);

@@ -16,7 +16,8 @@ uint64_t packed_weight_bytes(const model::Model& model, ComputeMode mode);
 /// Bytes of one matrix, packed.
 uint64_t packed_matrix_bytes(const model::Tensor& tensor, ComputeMode mode);
 
-/// The layout of a KV block. Exact mode wants f32; models with an indexer have it always.
-kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvType type);
+/// The layout of a KV block. Exact mode wants f32; models with an indexer have it always. Latent
+/// attention keeps one vector for both: it is stored as the keys.
+kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvTypes types);
 
 }  // namespace troupe::cpu

@@ -2,12 +2,48 @@
 // base/math.cpp and the 16 virtual lanes of docs/numerics.md section 3.
 #pragma once
 
+#include <cstdint>
+
 #include "base/math.hpp"
 
 namespace troupe::cpu {
 
 inline constexpr int virtual_lanes = 16;
 inline constexpr float minus_infinity = -__builtin_inff();
+
+/// The bits of a bfloat16: the upper half of an F32.
+struct Bf16 {
+  uint16_t bits;
+};
+
+/// Stored numbers as F32: floats, the bits of F16 or of bfloat16.
+template <class Isa>
+inline typename Isa::F load_stored(const float* p) {
+  return Isa::load(p);
+}
+template <class Isa>
+inline typename Isa::F load_stored(const uint16_t* p) {
+  return Isa::load(p);
+}
+template <class Isa>
+inline typename Isa::F load_stored(const Bf16* p) {
+  return Isa::load_bf16(&p->bits);
+}
+template <class Isa>
+inline float one_stored(const float* p) {
+  return *p;
+}
+template <class Isa>
+inline float one_stored(const uint16_t* p) {
+  return Isa::to_float(*p);
+}
+template <class Isa>
+inline float one_stored(const Bf16* p) {
+  const uint32_t bits = uint32_t{p->bits} << 16;
+  float x;
+  __builtin_memcpy(&x, &bits, sizeof x);
+  return x;
+}
 
 /// exp_fixed on lanes.
 template <class Isa>

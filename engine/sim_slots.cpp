@@ -37,31 +37,39 @@ void seal(const SimSlots::Slot& slot, uint32_t position, uint32_t (&k)[words],
 
 }  // namespace
 
-float* SimSlots::values(const std::vector<kv::PageId>& table, uint32_t position) const {
+std::byte* SimSlots::block(const std::vector<kv::PageId>& table, uint32_t position) const {
   const size_t page = table[position / layout_.tokens_per_block];
-  return reinterpret_cast<float*>(region_.data + page * layout_.block_bytes());
+  return region_.data + page * layout_.block_bytes();
+}
+
+size_t SimSlots::k_at(size_t dim, size_t token) const {
+  return layout_.k_offset(0, 0) + sizeof(float) * (dim * layout_.tokens_per_block + token);
+}
+
+size_t SimSlots::v_at(size_t dim, size_t token) const {
+  return layout_.v_offset(0, 0) + sizeof(float) * (token * layout_.head_dim + dim);
 }
 
 void SimSlots::write(const std::vector<kv::PageId>& table, uint32_t position, const Slot& slot) {
   uint32_t k[words], v[words];
   seal(slot, position, k, v);
-  float* at = values(table, position);
+  std::byte* at = block(table, position);
   const size_t in_block = position % layout_.tokens_per_block;
   for (size_t dim = 0; dim < layout_.head_dim; ++dim) {
     const uint32_t k_word = dim < words ? k[dim] : 0, v_word = dim < words ? v[dim] : 0;
-    std::memcpy(at + layout_.k_index(0, 0) + dim * layout_.tokens_per_block + in_block, &k_word, 4);
-    std::memcpy(at + layout_.v_index(0, 0) + in_block * layout_.head_dim + dim, &v_word, 4);
+    std::memcpy(at + k_at(dim, in_block), &k_word, 4);
+    std::memcpy(at + v_at(dim, in_block), &v_word, 4);
   }
 }
 
 Result<SimSlots::Slot> SimSlots::read(const std::vector<kv::PageId>& table,
                                       uint32_t position) const {
-  const float* at = values(table, position);
+  const std::byte* at = block(table, position);
   const size_t in_block = position % layout_.tokens_per_block;
   uint32_t k[words], v[words], expected_k[words], expected_v[words];
   for (size_t dim = 0; dim < words; ++dim) {
-    std::memcpy(&k[dim], at + layout_.k_index(0, 0) + dim * layout_.tokens_per_block + in_block, 4);
-    std::memcpy(&v[dim], at + layout_.v_index(0, 0) + in_block * layout_.head_dim + dim, 4);
+    std::memcpy(&k[dim], at + k_at(dim, in_block), 4);
+    std::memcpy(&v[dim], at + v_at(dim, in_block), 4);
   }
   const Slot slot{k[0] | (uint64_t{k[1]} << 32), static_cast<int32_t>(k[2])};
   seal(slot, position, expected_k, expected_v);

@@ -33,7 +33,10 @@ class SimSlots {
   [[nodiscard]] Result<Slot> read(const std::vector<kv::PageId>& table, uint32_t position) const;
 
  private:
-  [[nodiscard]] float* values(const std::vector<kv::PageId>& table, uint32_t position) const;
+  [[nodiscard]] std::byte* block(const std::vector<kv::PageId>& table, uint32_t position) const;
+  /// Bytes from the block to word `dim` of the K, or V, of its `token`.
+  [[nodiscard]] size_t k_at(size_t dim, size_t token) const;
+  [[nodiscard]] size_t v_at(size_t dim, size_t token) const;
 
   kv::Region region_;
   kv::KvLayout layout_;

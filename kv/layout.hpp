@@ -2,56 +2,72 @@
 // K is [layer][kv_head][dim][token], V is [layer][kv_head][token][dim], all K before all V. Latent
 // attention stores K alone, its values being part of it; the keys of a sparse-attention indexer
 // come last, [layer][dim][token]. Layers with a window keep all tokens of a block.
+//
+// Q8_0 has an F16 scale for every 32 dimensions of one token (the last of them may be fewer). The
+// scales lie behind the codes of their layer and head, as F16 for K [dim / 32][token] and for V
+// [token][dim / 32], so that a vector of positions, or of dimensions, finds its own beside each
+// other. K and V may be stored as different types.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe::kv {
 
-enum class KvType : uint8_t { f32, f16 };
+enum class KvType : uint8_t { f32, f16, bf16, q8_0 };
+inline constexpr KvType all_kv_types[] = {KvType::f16, KvType::bf16, KvType::q8_0, KvType::f32};
+const char* name(KvType type);
 
-inline size_t element_bytes(KvType type) {
-  return type == KvType::f32 ? 4 : 2;
-}
-inline const char* name(KvType type) {
-  return type == KvType::f32 ? "f32" : "f16";
-}
+/// What K and V are stored as.
+struct KvTypes {
+  KvType keys = KvType::f16;
+  KvType values = KvType::f16;
+
+  bool operator==(const KvTypes&) const = default;
+};
+
+inline constexpr uint32_t scale_dims = 32;  ///< dimensions that share a scale of Q8_0
+
+/// Bytes of `tokens` vectors of `dim` elements: K or V of one layer and head in a block.
+size_t stored_bytes(KvType type, uint32_t dim, uint32_t tokens);
 
 struct KvLayout {
   uint32_t num_layers = 0;
   uint32_t num_kv_heads = 0;
   uint32_t head_dim = 0;
   uint32_t tokens_per_block = 64;
-  KvType type = KvType::f16;
+  KvType type = KvType::f16;  ///< of K, of V unless value_type is there, of indexer keys
   bool value_in_key = false;  ///< latent attention: there is no V
   uint32_t index_layers = 0;  ///< layers with indexer keys
   uint32_t index_dim = 0;     ///< elements of an indexer's key
+  std::optional<KvType> value_type = std::nullopt;  ///< of V, where it is not `type`
 
-  /// Elements of K (or of V) of one layer and head in a block.
-  [[nodiscard]] size_t head_elements() const { return size_t{head_dim} * tokens_per_block; }
-  /// Index of the first K element of (layer, head) from the block's start, in elements.
-  [[nodiscard]] size_t k_index(uint32_t layer, uint32_t head) const {
-    return (size_t{layer} * num_kv_heads + head) * head_elements();
+  [[nodiscard]] KvTypes types() const { return {type, value_type.value_or(type)}; }
+  /// Bytes from the block's start to K, or V, of (layer, head).
+  [[nodiscard]] size_t k_offset(uint32_t layer, uint32_t head) const {
+    return nth_head(layer, head) * stored_bytes(type, head_dim, tokens_per_block);
   }
-  [[nodiscard]] size_t v_index(uint32_t layer, uint32_t head) const {
-    return k_index(layer, head) + size_t{num_layers} * num_kv_heads * head_elements();
+  [[nodiscard]] size_t v_offset(uint32_t layer, uint32_t head) const {
+    return k_offset(num_layers, 0) +
+           nth_head(layer, head) * stored_bytes(types().values, head_dim, tokens_per_block);
   }
-  /// Index of the first element of the indexer keys of the `nth` layer that has them.
-  [[nodiscard]] size_t index_index(uint32_t nth) const {
-    return key_value_elements() + size_t{nth} * index_dim * tokens_per_block;
+  /// Bytes from the block's start to the indexer keys of the `nth` layer that has them.
+  [[nodiscard]] size_t index_offset(uint32_t nth) const {
+    return (value_in_key ? k_offset(num_layers, 0) : v_offset(num_layers, 0)) +
+           nth * stored_bytes(type, index_dim, tokens_per_block);
   }
-  [[nodiscard]] size_t block_bytes() const {
-    return index_index(index_layers) * element_bytes(type);
-  }
-  [[nodiscard]] size_t key_value_elements() const {
-    return (value_in_key ? 1 : 2) * size_t{num_layers} * num_kv_heads * head_elements();
-  }
+  [[nodiscard]] size_t block_bytes() const { return index_offset(index_layers); }
   /// Canonical text, part of the KV fingerprint.
   [[nodiscard]] std::string describe() const;
 
   bool operator==(const KvLayout&) const = default;
+
+ private:
+  [[nodiscard]] size_t nth_head(uint32_t layer, uint32_t head) const {
+    return size_t{layer} * num_kv_heads + head;
+  }
 };
 
 /// Index of a page in a pool.

@@ -92,7 +92,7 @@ void bench_matmul(const model::Tensor& tensor, const std::string& label, const L
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, 0, arena, pool);
   if (!packed.ok()) return;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : all_isas) {
     if (!cpu_has(isa)) continue;
     for (const uint32_t tokens : {1u, 4u, 128u}) {
       if (isa == Isa::scalar && tokens > 1) continue;
@@ -124,35 +124,45 @@ void bench_matmul(const model::Tensor& tensor, const std::string& label, const L
   }
 }
 
-void bench_attention(const Limits& limits, std::vector<Row>& rows) {
+void bench_attention(kv::KvType type, Isa isa, uint32_t tokens, const Limits& limits,
+                     std::vector<Row>& rows) {
   constexpr uint32_t positions = 1024, head_dim = 64, group = 3;
-  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    if (!cpu_has(isa)) continue;
-    for (const uint32_t tokens : {1u, attention_tokens_max}) {
-      std::vector<uint16_t> pool(2 * positions * head_dim, 0x2e66);
-      std::vector<uint32_t> table;
-      for (uint32_t i = 0; i < positions / tile_positions; ++i) table.push_back(i);
-      std::vector<float> query(tokens * group * head_dim, 0.1f), out(query.size());
-      std::vector<float> scratch(attention_scratch_floats(head_dim, group));
-      AttentionArgs args;
-      args.pool = reinterpret_cast<const std::byte*>(pool.data());
-      args.block_bytes = 2 * tile_positions * head_dim * sizeof(uint16_t);
-      args.block_table = table.data();
-      args.v_index = tile_positions * head_dim;
-      args.head_dim = head_dim;
-      args.group = group;
-      args.first_position = positions - tokens;
-      args.num_tokens = tokens;
-      args.scale = 0.125f;
-      args.query = query.data();
-      args.out = out.data();
-      args.stride = group * head_dim;
-      args.scratch = scratch.data();
-      rows.push_back(share_of(
-          measure(std::string("attention f16 ") + name(isa) + " x" + std::to_string(tokens),
-                  4.0 * positions * head_dim * group * tokens * 1e-9, "GOP/s",
-                  [&] { kernels(isa).attention(args); }),
-          limits.float_products));
+  const size_t part = kv::stored_bytes(type, head_dim, tile_positions);
+  // Any bytes of this kind are numbers of an ordinary size, in each type.
+  std::vector<uint16_t> pool(positions / tile_positions * part, 0x2e66);
+  std::vector<uint32_t> table;
+  for (uint32_t i = 0; i < positions / tile_positions; ++i) table.push_back(i);
+  std::vector<float> query(tokens * group * head_dim, 0.1f), out(query.size());
+  std::vector<float> scratch(attention_scratch_floats(head_dim, group));
+  AttentionArgs args;
+  args.pool = reinterpret_cast<const std::byte*>(pool.data());
+  args.block_bytes = 2 * part;
+  args.block_table = table.data();
+  args.v_offset = part;
+  args.types = {type, type};
+  args.head_dim = head_dim;
+  args.group = group;
+  args.first_position = positions - tokens;
+  args.num_tokens = tokens;
+  args.scale = 0.125f;
+  args.query = query.data();
+  args.out = out.data();
+  args.stride = group * head_dim;
+  args.scratch = scratch.data();
+  const std::string title =
+      std::string("attention ") + kv::name(type) + " " + name(isa) + " x" + std::to_string(tokens);
+  rows.push_back(share_of(measure(title, 4.0 * positions * head_dim * group * tokens * 1e-9,
+                                  "GOP/s", [&] { kernels(isa).attention(args); }),
+                          limits.float_products));
+}
+
+void bench_attention(const Limits& limits, std::vector<Row>& rows) {
+  for (const Isa isa : all_isas) {
+    if (isa == Isa::scalar || !cpu_has(isa)) continue;
+    for (const kv::KvType type : kv::all_kv_types) {
+      for (const uint32_t tokens : {1u, attention_tokens_max}) {
+        bench_attention(type, isa, tokens, limits, rows);
+      }
     }
   }
 }

@@ -146,10 +146,8 @@ TEST_CASE("the sentences") {
 }
 
 TEST_CASE("flags that would do nothing are refused, with what would be right") {
-  const Words local[] = {{"--threads", "2"},
-                         {"--compute", "fast"},
-                         {"--kv-type", "f16"},
-                         {"--kv-memory", "1GiB"},
+  const Words local[] = {{"--threads", "2"},      {"--compute", "fast"},   {"--kv-type", "f16"},
+                         {"--kv-type-k", "q8_0"}, {"--kv-type-v", "bf16"}, {"--kv-memory", "1GiB"},
                          {"--context-max", "100"}};
   for (const char* command : {"generate", "chat"}) {
     for (const Words& flag : local) {

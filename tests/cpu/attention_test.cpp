@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "base/half.hpp"
 #include "cpu/attention_reference.hpp"
 #include "cpu/kernel_table.hpp"
 #include "kv/layout.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/isas.hpp"
+#include "tests/support/stored_kv.hpp"
 
 using namespace troupe;
 using namespace troupe::cpu;
@@ -29,39 +29,37 @@ struct Cache {
 
 constexpr uint32_t layer = 1, head = 1;
 
-Cache make_cache(kv::KvType type, uint32_t head_dim, uint32_t positions) {
+Cache make_cache(kv::KvTypes types, uint32_t head_dim, uint32_t positions) {
   Cache cache;
   cache.layout.num_layers = 2;
   cache.layout.num_kv_heads = 2;
   cache.layout.head_dim = head_dim;
-  cache.layout.type = type;
+  cache.layout.type = types.keys;
+  cache.layout.value_type = types.values;
   const uint32_t pages = (positions + 63) / 64;
   cache.pool.assign(pages * cache.layout.block_bytes(), std::byte{0xff});
   for (uint32_t i = 0; i < pages; ++i) cache.table.push_back(pages - 1 - i);
   cache.keys = testing::random_floats(size_t{positions} * head_dim, 11);
   cache.values = testing::random_floats(size_t{positions} * head_dim, 12);
   for (uint32_t p = 0; p < positions; ++p) {
+    std::byte* block = cache.pool.data() + cache.table[p / 64] * cache.layout.block_bytes();
     WriteKvArgs args;
-    args.block = cache.pool.data() + cache.table[p / 64] * cache.layout.block_bytes();
-    args.k_index = cache.layout.k_index(layer, head);
-    args.v_index = cache.layout.v_index(layer, head);
-    args.half = type == kv::KvType::f16;
+    args.types = types;
+    args.keys = block + cache.layout.k_offset(layer, head);
+    args.values = block + cache.layout.v_offset(layer, head);
     args.slot = p % 64;
     args.head_dim = head_dim;
     args.key = &cache.keys[size_t{p} * head_dim];
     args.value = &cache.values[size_t{p} * head_dim];
     kernels_scalar().write_kv(args);
   }
-  if (type == kv::KvType::f16) {
-    for (auto* stored : {&cache.keys, &cache.values}) {
-      for (float& x : *stored) x = half_to_float(float_to_half(x));
-    }
-  }
+  cache.keys = testing::as_stored(types.keys, cache.keys, head_dim);
+  cache.values = testing::as_stored(types.values, cache.values, head_dim);
   return cache;
 }
 
-void check(kv::KvType type, uint32_t head_dim, uint32_t group, uint32_t first, uint32_t tokens) {
-  const Cache cache = make_cache(type, head_dim, first + tokens);
+void check(kv::KvTypes types, uint32_t head_dim, uint32_t group, uint32_t first, uint32_t tokens) {
+  const Cache cache = make_cache(types, head_dim, first + tokens);
   const size_t stride = size_t{group} * head_dim + 5;
   const auto query = testing::random_floats(tokens * stride, 13, 2.0f);
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
@@ -76,7 +74,7 @@ void check(kv::KvType type, uint32_t head_dim, uint32_t group, uint32_t first, u
       std::copy(row.begin(), row.end(), want.begin() + at);
     }
   }
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : all_isas) {
     if (!cpu_has(isa)) continue;
     std::vector<float> got(query.size(), -7.0f);
     std::vector<float> scratch(attention_scratch_floats(head_dim, group), NAN);
@@ -84,9 +82,9 @@ void check(kv::KvType type, uint32_t head_dim, uint32_t group, uint32_t first, u
     args.pool = cache.pool.data();
     args.block_bytes = cache.layout.block_bytes();
     args.block_table = cache.table.data();
-    args.k_index = cache.layout.k_index(layer, head);
-    args.v_index = cache.layout.v_index(layer, head);
-    args.half = type == kv::KvType::f16;
+    args.k_offset = cache.layout.k_offset(layer, head);
+    args.v_offset = cache.layout.v_offset(layer, head);
+    args.types = types;
     args.head_dim = head_dim;
     args.group = group;
     args.first_position = first;
@@ -110,19 +108,30 @@ void check(kv::KvType type, uint32_t head_dim, uint32_t group, uint32_t first, u
 
 TEST_CASE("attention equals the reference at the edges of tiles and splits") {
   testing::available_isas();
-  for (const kv::KvType type : {kv::KvType::f16, kv::KvType::f32}) {
+  for (const kv::KvType type : kv::all_kv_types) {
     for (const uint32_t first : {0u, 1u, 14u, 62u, 63u, 64u, 120u, 1022u, 1024u, 2047u}) {
-      check(type, 32, 2, first, 1);
-      check(type, 32, 1, first, 3);
+      check({type, type}, 32, 2, first, 1);
+      check({type, type}, 32, 1, first, 3);
     }
   }
 }
 
 TEST_CASE("attention equals the reference for all head sizes and groups") {
-  for (const uint32_t head_dim : {4u, 16u, 20u, 64u, 80u, 96u, 128u}) {
+  for (const uint32_t head_dim : {4u, 16u, 20u, 33u, 64u, 80u, 96u, 128u}) {
     for (const uint32_t group : {1u, 3u, 8u}) {
-      check(kv::KvType::f16, head_dim, group, 70, 5);
-      check(kv::KvType::f32, head_dim, group, 0, attention_tokens_max);
+      for (const kv::KvType type : {kv::KvType::f16, kv::KvType::bf16, kv::KvType::q8_0}) {
+        check({type, type}, head_dim, group, 70, 5);
+      }
+      check({kv::KvType::f32, kv::KvType::f32}, head_dim, group, 0, attention_tokens_max);
+    }
+  }
+}
+
+TEST_CASE("attention equals the reference with K and V stored as different types") {
+  for (const kv::KvType keys : kv::all_kv_types) {
+    for (const kv::KvType values : kv::all_kv_types) {
+      check({keys, values}, 40, 3, 127, 1);
+      check({keys, values}, 64, 2, 100, 9);
     }
   }
 }

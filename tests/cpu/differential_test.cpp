@@ -30,13 +30,7 @@ using engine::FinishReason;
 using engine::SequenceId;
 using engine::SequenceSpec;
 
-// Clang says by __has_feature what GCC says by a macro.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TROUPE_SANITIZED
-#endif
-#endif
-#if defined(TROUPE_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TROUPE_FEW_PLANS
 constexpr uint32_t set_ups = 24, plans_min = 600;
 #else
 constexpr uint32_t set_ups = 160, plans_min = 5000;
@@ -123,7 +117,11 @@ class SetUp {
         mix_(seed, {.vocab_size = candidate.model->config.vocab_size}),
         long_outputs_(mix_.chance(30)) {
     options_.mode = mix_.chance(20) ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
-    options_.kv_type = mix_.any({kv::KvType::f16, kv::KvType::f32});
+    options_.kv_types.keys = mix_.any({kv::KvType::f16, kv::KvType::bf16, kv::KvType::q8_0});
+    options_.kv_types.values = options_.kv_types.keys;
+    if (mix_.chance(30) && candidate.model->config.latent.kv_rank == 0) {
+      options_.kv_types.values = mix_.any({kv::KvType::f16, kv::KvType::f32, kv::KvType::q8_0});
+    }
     options_.threads = 1;
     plain_ = make_backend(candidate, options_);
     attach_poisoned_pool(*plain_, prompt_max + output_max + 64);
@@ -131,7 +129,8 @@ class SetUp {
     options_.threads = mix_.any({1, 2, 3});
     // The scalar kernels are slow: fewer of them.
     if (mix_.chance(20)) options_.isa = cpu::Isa::scalar;
-    if (mix_.chance(40) && cpu::cpu_has(cpu::Isa::avx2)) options_.isa = cpu::Isa::avx2;
+    const cpu::Isa other = mix_.any({cpu::Isa::avx2, cpu::Isa::avxvnni});
+    if (mix_.chance(40) && cpu::cpu_has(other)) options_.isa = other;
     device_ = make_backend(candidate, options_);
     limits_ = {.running_max = mix_.any({1u, 3u, 256u}),
                .chunk_tokens = mix_.any({1u, 5u, 16u, 64u, 100u, 256u}),

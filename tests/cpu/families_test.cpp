@@ -12,9 +12,10 @@ using testing::TinyParts;
 namespace {
 
 void check(const model::ModelConfig& config, const TinyParts& parts = {},
-           cpu::ComputeMode mode = cpu::ComputeMode::fast) {
+           cpu::ComputeMode mode = cpu::ComputeMode::fast, kv::KvTypes kv_types = {}) {
   cpu::CpuOptions options;
   options.mode = mode;
+  options.kv_types = kv_types;
   testing::ways::check_all_ways(testing::make_tiny_model(config, parts), options);
 }
 
@@ -103,6 +104,34 @@ TEST_CASE("latent attention: every way gives the same bits") {
   check(c);
   c.latent.query_rank = 0;
   check(c, {}, cpu::ComputeMode::exact);
+}
+
+TEST_CASE("latents and windows over Q8_0 and BF16: every way gives the same bits") {
+  constexpr auto fast = cpu::ComputeMode::fast;
+  check(with_latents(), {}, fast, {kv::KvType::q8_0, kv::KvType::q8_0});
+  model::ModelConfig c = testing::tiny_config();
+  c.layers[0].window = 24;
+  check(c, {}, fast, {kv::KvType::bf16, kv::KvType::q8_0});
+}
+
+TEST_CASE("latent attention has one type, exact mode and an indexer have f32") {
+  cpu::CpuOptions options;
+  options.kv_types = {kv::KvType::q8_0, kv::KvType::f16};
+  model::ModelConfig c = with_latents();
+  const auto mixed = cpu::make_cpu_backend(testing::make_tiny_model(c), options);
+  REQUIRE_FALSE(mixed.ok());
+  CHECK(mixed.error().code == Code::invalid_argument);
+  CHECK(mixed.error().message().find("latent") != std::string::npos);
+  c.indexer = {.heads = 4, .dim = 32, .top_k = 40, .pairing = model::RopePairing::neox};
+  c.layers[0].selection = model::Selection::own;
+  const auto sparse = cpu::make_cpu_backend(testing::make_tiny_model(c), options);
+  REQUIRE(sparse.ok());
+  CHECK((*sparse)->kv_layout().types() == kv::KvTypes{kv::KvType::f32, kv::KvType::f32});
+  options.mode = cpu::ComputeMode::exact;
+  const auto exact =
+      cpu::make_cpu_backend(testing::make_tiny_model(testing::tiny_config()), options);
+  REQUIRE(exact.ok());
+  CHECK((*exact)->kv_layout().types() == kv::KvTypes{kv::KvType::f32, kv::KvType::f32});
 }
 
 TEST_CASE("sparse attention: every way gives the same bits") {

@@ -42,8 +42,8 @@ GeneralAttentionArgs args_for(const Pool& pool, const std::vector<float>& query,
   a.pool = reinterpret_cast<const std::byte*>(pool.memory.data());
   a.block_bytes = block_elements * sizeof(float);
   a.block_table = pool.pages.data();
-  a.v_index = k_elements;
-  a.half = false;
+  a.v_offset = k_elements * sizeof(float);
+  a.types = {kv::KvType::f32, kv::KvType::f32};
   a.key_dim = a.value_dim = dim;
   a.group = group;
   a.first_position = positions - tokens;
@@ -106,8 +106,8 @@ TEST_CASE("nothing asked for: the bits of the plain kernel") {
     plain.pool = a.pool;
     plain.block_bytes = a.block_bytes;
     plain.block_table = a.block_table;
-    plain.v_index = a.v_index;
-    plain.half = false;
+    plain.v_offset = a.v_offset;
+    plain.types = a.types;
     plain.head_dim = dim;
     plain.group = group;
     plain.first_position = a.first_position;

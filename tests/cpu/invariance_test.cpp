@@ -30,7 +30,7 @@ TEST_CASE("F16 and NEOX rotation: every way gives the same bits") {
   shape.head_dim = 24;
   shape.num_layers = 1;
   CpuOptions options;
-  options.kv_type = kv::KvType::f32;
+  options.kv_types = {kv::KvType::f32, kv::KvType::f32};
   check_all_ways(shape, options);
 }
 
@@ -46,5 +46,22 @@ TEST_CASE("exact mode: every way gives the same bits") {
   shape.num_layers = 1;
   CpuOptions options;
   options.mode = ComputeMode::exact;
+  check_all_ways(shape, options);
+}
+
+TEST_CASE("keys and values in other types: every way gives the same bits") {
+  testing::TinyLlamaShape shape;
+  shape.num_layers = 1;
+  shape.head_dim = 40;
+  shape.num_heads = 8;
+  CpuOptions options;
+  options.kv_types = {kv::KvType::q8_0, kv::KvType::q8_0};
+  check_all_ways(shape, options);
+  options.kv_types = {kv::KvType::q8_0, kv::KvType::f16};
+  check_all_ways(shape, options);
+  options.kv_types = {kv::KvType::bf16, kv::KvType::bf16};
+  shape.head_dim = 32;
+  check_all_ways(shape, options);
+  options.kv_types = {kv::KvType::bf16, kv::KvType::q8_0};
   check_all_ways(shape, options);
 }

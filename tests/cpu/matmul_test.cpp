@@ -81,7 +81,7 @@ void check(const Case& c, const testing::Bytes& bytes, const std::vector<float>&
   ThreadPool pool(1);
   auto packed = PackedMatrix::pack(tensor, ComputeMode::fast, c.unit_cols, arena, pool);
   REQUIRE(packed.ok());
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : all_isas) {
     if (!cpu_has(isa)) continue;
     const KernelTable& table = kernels(isa);
     std::vector<QuantizedBlock> blocks(size_t{c.tokens} * (c.cols / quant_block));

@@ -148,9 +148,8 @@ TEST_CASE("stored keys and values are rounded to the nearest half, ties to even"
     constexpr uint32_t dim = std::size(values);
     std::vector<uint16_t> block(2 * 64 * dim, 0x7e01);
     WriteKvArgs args;
-    args.block = reinterpret_cast<std::byte*>(block.data());
-    args.k_index = 0;
-    args.v_index = 64 * dim;
+    args.keys = reinterpret_cast<std::byte*>(block.data());
+    args.values = reinterpret_cast<std::byte*>(block.data() + 64 * dim);
     args.slot = 5;
     args.head_dim = dim;
     args.key = values;

@@ -74,14 +74,47 @@ TEST_CASE("the fingerprint depends on each part and on where one part ends") {
 TEST_CASE("a layout says every fact that decides about the bytes") {
   const KvLayout layout{30, 3, 64, 64, KvType::f16};
   CHECK(layout.block_bytes() == size_t{2} * 30 * 3 * 64 * 64 * 2);
-  CHECK(layout.v_index(0, 0) == size_t{30} * 3 * 64 * 64);
-  CHECK(layout.v_index(29, 2) + layout.head_elements() == layout.block_bytes() / 2);
+  CHECK(layout.v_offset(0, 0) == layout.block_bytes() / 2);
+  CHECK(layout.v_offset(29, 2) + size_t{64} * 64 * 2 == layout.block_bytes());
+  CHECK(layout.describe() ==
+        "k[layer][head][dim][token] v[layer][head][token][dim] layers 30 kv_heads 3 head_dim 64 "
+        "tokens_per_block 64 type f16");
   KvLayout other = layout;
   other.type = KvType::f32;
   CHECK(other.describe() != layout.describe());
   other = layout;
   other.tokens_per_block = 32;
   CHECK(other.describe() != layout.describe());
+  other = layout;
+  other.value_type = KvType::q8_0;
+  CHECK(other.describe() == layout.describe() + " v type q8_0");
+  other.value_type = KvType::f16;
+  CHECK(other.describe() == layout.describe());
+}
+
+TEST_CASE("parts of a block follow each other without a gap, whatever they are stored as") {
+  for (const KvType keys : all_kv_types) {
+    for (const KvType values : all_kv_types) {
+      for (const uint32_t dim : {1u, 32u, 33u, 80u}) {
+        KvLayout layout{2, 3, dim, 64, keys};
+        layout.value_type = values;
+        layout.index_layers = 1;
+        layout.index_dim = 16;
+        const size_t key = stored_bytes(keys, dim, 64), value = stored_bytes(values, dim, 64);
+        CHECK(layout.k_offset(0, 0) == 0);
+        CHECK(layout.k_offset(1, 2) == 5 * key);
+        CHECK(layout.v_offset(0, 0) == 6 * key);
+        CHECK(layout.v_offset(1, 2) == 6 * key + 5 * value);
+        CHECK(layout.index_offset(0) == 6 * (key + value));
+        CHECK(layout.block_bytes() == 6 * (key + value) + stored_bytes(keys, 16, 64));
+        layout.value_in_key = true;
+        CHECK(layout.index_offset(0) == 6 * key);
+      }
+    }
+  }
+  CHECK(stored_bytes(KvType::q8_0, 64, 64) == size_t{64} * 64 + 2 * 2 * 64);
+  CHECK(stored_bytes(KvType::q8_0, 33, 64) == size_t{33} * 64 + 2 * 2 * 64);
+  CHECK(stored_bytes(KvType::bf16, 33, 64) == size_t{2} * 33 * 64);
 }
 
 TEST_CASE("a region is zeroed, page-aligned and refuses what the machine can't give") {

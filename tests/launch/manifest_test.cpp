@@ -26,6 +26,7 @@ TEST_CASE("a small manifest gets every default") {
   CHECK(spec.name() == "c");
   CHECK(spec.models(0).compute() == v1::Manifest::COMPUTE_FAST);
   CHECK(spec.models(0).kv_type() == v1::Manifest::KV_TYPE_F16);
+  CHECK(spec.models(0).kv_type_k() == v1::Manifest::KV_TYPE_UNSPECIFIED);
   REQUIRE(spec.hosts_size() == 1);
   CHECK(spec.hosts(0).name() == "local");
   CHECK(spec.hosts(0).address() == "127.0.0.1");
@@ -49,7 +50,8 @@ version: 1
 name: wide-1
 models:
   - {name: a, path: a.gguf, compute: exact, kv_type: f32, context_max: 4096, served_name: A/1}
-  - {name: b, path: b.gguf, chat_template_path: t.jinja}
+  - {name: b, path: b.gguf, chat_template_path: t.jinja, kv_type: bf16, kv_type_k: q8_0,
+     kv_type_v: f16}
 hosts:
   - {name: one, address: 10.0.0.1, data_address: 192.168.0.1}
   - {name: two, address: node-2.example.org}
@@ -119,6 +121,10 @@ TEST_CASE("mistakes are reported with place, expectation and the nearest name") 
   CHECK(failure(all + "transport: {tcp: yes}\n") ==
         "x.yaml:9:18: transport.tcp: found \"yes\", expected true or false, did you mean "
         "\"true\"?");
+  CHECK(
+      failure(head + "    kv_type_k: q8-0\n" + roles) ==
+      "x.yaml:6:16: models[0].kv_type_k: found \"q8-0\", expected f16, f32, bf16 or q8_0, did you "
+      "mean \"q8_0\"?");
   CHECK(failure(head + "roles:\n  - name: p\n    run: [decoed]\n") ==
         "x.yaml:8:11: roles[0].run[0]: found \"decoed\", expected directory, router, front, "
         "prefill, decode, draft, kv_store, gateway or monitor, did you mean \"decode\"?");

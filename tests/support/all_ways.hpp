@@ -153,7 +153,7 @@ inline void check_all_ways(const std::shared_ptr<const model::Model>& model,
     company.chunk = 40;
     company.options.threads = 2;
     CHECK(Run(model, company)() == want);
-    for (const cpu::Isa isa : {cpu::Isa::scalar, cpu::Isa::avx2, cpu::Isa::avx512}) {
+    for (const cpu::Isa isa : cpu::all_isas) {
       if (!cpu::cpu_has(isa)) continue;
       Setup setup = plain;
       setup.options.isa = isa;

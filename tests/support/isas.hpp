@@ -12,7 +12,7 @@ namespace troupe::testing {
 
 inline std::vector<cpu::Isa> available_isas() {
   std::vector<cpu::Isa> isas;
-  for (const cpu::Isa isa : {cpu::Isa::scalar, cpu::Isa::avx2, cpu::Isa::avx512}) {
+  for (const cpu::Isa isa : cpu::all_isas) {
     if (cpu::cpu_has(isa)) {
       isas.push_back(isa);
     } else {

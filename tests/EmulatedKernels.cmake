@@ -1,11 +1,14 @@
-# The tests of cpu/ once more, with the AVX-512 kernels emulated by SIMDe where it is installed. Not
-# with ThreadSanitizer: it takes very long over the emulation, which has no threads of its own.
+# The tests of cpu/ once more, with the AVX-VNNI kernels emulated, and the AVX-512 kernels by SIMDe,
+# where it is installed. Not on other machines, and not with ThreadSanitizer: it takes very long
+# over the emulation, which has no threads of its own.
 find_path(SIMDE_INCLUDE_DIR simde/x86/avx512.h)
-if(SIMDE_INCLUDE_DIR AND NOT TROUPE_SANITIZE STREQUAL "thread")
+if(SIMDE_INCLUDE_DIR AND NOT TROUPE_SANITIZE STREQUAL "thread"
+   AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   file(GLOB kernel_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/*.cpp)
   # Thousands of plans are for kernels that run at their own speed.
   list(FILTER kernel_tests EXCLUDE REGEX "/differential_test\\.cpp$")
-  set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avx512_avx2.cpp)
+  set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avx512_avx2.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/emulated/avxvnni_avx2.cpp)
   # Vectors of 64 bytes travel as structs on both sides of each call here: the ABI note is moot.
   set_source_files_properties(${emulated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
     "-mavx2;-mfma;-mf16c;-Wno-psabi")

@@ -1,5 +1,5 @@
 // Hours in minutes: random requests, cancels and preemptions on one engine and the CPU backend. In
-// the end every page is accounted for, and the process is no larger than after its first tenth.
+// the end every page is accounted for, and the process is no larger than after its first quarter.
 //   bench_soak [--json] [--minutes N] [--threads N] [--pages N] [--seed N] [MODEL.gguf]
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ struct Flags {
   std::string path = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
   double minutes = 30;
   int threads = 0;
-  uint32_t pages = 24;  ///< few, so that sequences push one another out
+  uint32_t pages = 16;  ///< few, so that sequences push one another out
   uint32_t seed = 1;
   bool json = false;
 };
@@ -142,12 +142,12 @@ class Soak {
     const uint32_t longest = pool_.num_pages() * 64 / 3;
     std::mt19937 family(below(8));
     engine::SequenceSpec spec;
-    const uint32_t shared = 1 + below(longest / 2), tail = below(60);
+    const uint32_t shared = 1 + below(longest / 3), tail = below(60);
     for (uint32_t i = 0; i < shared + tail; ++i) {
       spec.tokens.push_back(static_cast<int32_t>((i < shared ? family() : random_()) % vocab));
     }
     spec.num_prompt_tokens = static_cast<uint32_t>(spec.tokens.size());
-    spec.sampling.max_tokens = 1 + below(longest / 3);
+    spec.sampling.max_tokens = 1 + below(longest);
     spec.sampling.temperature = below(2) == 0 ? 0.0f : 0.8f;
     spec.sampling.top_p = below(3) == 0 ? 0.9f : 1.0f;
     spec.sampling.repetition_penalty = below(4) == 0 ? 1.1f : 1.0f;
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
   const auto minutes = [&] {
     return std::chrono::duration<double>(Clock::now() - start).count() / 60;
   };
-  while (minutes() < flags.minutes / 10) soak.step(true);
+  while (minutes() < flags.minutes / 4) soak.step(true);
   const double early = resident_mib();
   while (minutes() < flags.minutes) soak.step(true);
   soak.drain();
@@ -224,7 +224,7 @@ int main(int argc, char** argv) {
       bench::row("finished", {static_cast<double>(soak.finished)}, ""),
       bench::row("cancelled", {static_cast<double>(soak.cancelled)}, ""),
       bench::at_least(bench::row("preemptions", {static_cast<double>(stats.preemptions)}, ""), 1),
-      bench::row("resident after a tenth of the time", {early}, "MiB"),
+      bench::row("resident after a quarter of the time", {early}, "MiB"),
       bench::at_most(bench::row("growth since", {late - early}, "MiB"), 8)};
   bench::print("soak", cpu::name(options.isa), rows, flags.json);
   for (const bench::Row& row : rows) {

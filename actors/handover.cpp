@@ -18,13 +18,20 @@ Handovers::Session* Handovers::find(uint64_t session) {
 }
 
 void Handovers::begin(uint64_t id, engine::SequenceId sequence, const v1::NodeInfo& source,
-                      uint32_t first_block, std::vector<kv::PageId> pages,
-                      const std::string& fingerprint, std::vector<kv::BlockName> names,
-                      TimeUs now) {
+                      uint32_t first, std::vector<kv::PageId> pages, const std::string& fingerprint,
+                      std::vector<kv::BlockName> names, TimeUs now) {
+  const uint32_t end = first + static_cast<uint32_t>(pages.size());
+  std::vector<uint32_t> places;
+  if (!names.empty()) {
+    for (uint32_t i = 0; i < pages.size(); ++i) {
+      if (pages[i] != kv::no_page) places.push_back(first + i);
+    }
+    std::erase(pages, kv::no_page);
+  }
   v1::Attach attach;
   attach.set_session(id);
-  attach.set_first_block(first_block);
-  attach.set_end_block(first_block + static_cast<uint32_t>(pages.size()));
+  attach.set_first_block(first);
+  attach.set_end_block(first + static_cast<uint32_t>(pages.size()));
   attach.set_kv_fingerprint(fingerprint);
   attach.set_names(schemas::pack_names(names));
 
@@ -32,10 +39,12 @@ void Handovers::begin(uint64_t id, engine::SequenceId sequence, const v1::NodeIn
   begun.summary.session = id;
   begun.summary.sequence = sequence;
   begun.summary.by_name = !names.empty();
-  begun.first_block = first_block;
+  begun.summary.end = end;
+  begun.first_block = first;
   begun.names = std::move(names);
+  begun.places = std::move(places);
   Session& session = sessions_.insert_or_assign(id, std::move(begun)).first->second;
-  const auto reserved = session.session.reserve(first_block, std::move(pages));
+  const auto reserved = session.session.reserve(first, std::move(pages));
   if (reserved.failure) {
     apply(session, reserved);
     return;
@@ -78,7 +87,9 @@ void Handovers::apply(Session& session, const transport::ReceiverActions& action
     news.mutable_block_index()->Add(actions.arrived.begin(), actions.arrived.end());
     ports_.tell_source(id, news);
   }
-  for (const uint32_t index : actions.arrived) engine_.deliver_external(session.sequence, index);
+  for (const uint32_t index : actions.arrived) {
+    engine_.deliver_external(session.sequence, place_of(session, index));
+  }
   if (actions.tell_over) tell_over(id);
   // A page must not be given to anybody while a read may still write it: settled comes after them.
   if (actions.cancel_reads) ports_.cancel_reads(id);
@@ -152,7 +163,8 @@ void Handovers::on_read(uint64_t id, uint32_t block_index,
     session->summary.handover_us = now - session->first_announce_us;
     session->summary.last_read_us = now;
     session->summary.moving_us = now - std::max(session->first_announce_us, session->connected_us);
-    session->summary.blocks_reused += session->reused.contains(block_index) ? 1 : 0;
+    const bool is_block = place_of(*session, block_index) % engine_.num_groups() == 0;
+    session->summary.blocks_reused += is_block && session->reused.contains(block_index) ? 1 : 0;
   } else if (result.error().code == Code::corrupt) {
     tell_corrupt(*session, block_index);
   }

@@ -38,8 +38,9 @@ struct HandoverSummary {
   uint64_t session = 0;
   engine::SequenceId sequence = 0;
   bool by_name = false;  ///< from somebody who has the blocks, not from who computes the prompt
-  uint32_t blocks_moved = 0;
-  uint32_t blocks_reused = 0;  ///< of them: those that nobody computed for this request
+  uint32_t end = 0;      ///< behind the last page that was asked for, as the engine counts
+  uint32_t blocks_moved = 0;   ///< in pages
+  uint32_t blocks_reused = 0;  ///< blocks of them that nobody computed for this request
   uint64_t bytes_moved = 0;
   std::string transport;
   TimeUs read_us = 0;            ///< sum over the reads
@@ -54,11 +55,11 @@ class Handovers {
   Handovers(engine::Engine& engine, HandoverPorts ports,
             std::function<void(const HandoverSummary&)> over);
 
-  /// Starts a session for blocks [first, first + pages.size()) of a held sequence. With their names
-  /// (as many as pages) the source gives what it has of them; without, what the session's prefill
-  /// computes.
+  /// Starts a session for pages [first, first + pages.size()) of a held sequence, as the engine
+  /// counts them; where there is no page none is wanted. With names of those that are wanted, in
+  /// order, the source gives what it has of them; without, what the session's prefill computes.
   void begin(uint64_t session, engine::SequenceId sequence, const v1::NodeInfo& source,
-             uint32_t first_block, std::vector<kv::PageId> pages, const std::string& fingerprint,
+             uint32_t first, std::vector<kv::PageId> pages, const std::string& fingerprint,
              std::vector<kv::BlockName> names, TimeUs now);
   void on_attached(uint64_t session, const Result<v1::AttachReply>& reply, TimeUs now);
   void on_connected(uint64_t session, const Result<transport::PeerId>& peer, TimeUs now);
@@ -86,10 +87,15 @@ class Handovers {
     HandoverSummary summary;
     uint32_t first_block = 0;
     std::vector<kv::BlockName> names;
+    /// By name only what is wanted is asked for: where each of it belongs, for the engine.
+    std::vector<uint32_t> places{};
     std::set<uint32_t> reused{};  ///< announced as not computed for this request
   };
 
   Session* find(uint64_t session);
+  [[nodiscard]] static uint32_t place_of(const Session& session, uint32_t index) {
+    return session.places.empty() ? index : session.places.at(index - session.first_block);
+  }
   void tell_over(uint64_t session);
   /// The source should look at the block that it gave.
   void tell_corrupt(const Session& session, uint32_t block_index);

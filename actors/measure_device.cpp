@@ -50,8 +50,8 @@ double copy_bytes_per_us(const kv::Pool& pool, kv::PageId from, kv::PageId to) {
 Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
                                   const std::vector<kv::PageId>& pages) {
   const uint32_t per_block = pool.layout().tokens_per_block;
-  const auto covered =
-      std::min(static_cast<uint32_t>(pages.size()) * per_block, backend.capabilities().context_max);
+  const auto blocks = static_cast<uint32_t>(pages.size()) / pool.layout().num_groups();
+  const auto covered = std::min(blocks * per_block, backend.capabilities().context_max);
   v1::DeviceProfile profile;
   // First, so that what is touched for the first time costs no long span.
   TROUPE_ASSIGN(const double step, time_span(backend, pages, 0, 1, 3));
@@ -79,14 +79,12 @@ Result<v1::DeviceProfile> measure_device(engine::Backend& backend, kv::Pool& poo
   std::vector<kv::PageId> pages;
   const uint32_t context_blocks =
       std::max(1u, backend.capabilities().context_max / pool.layout().tokens_per_block);
-  while (pages.size() < std::min(deep_blocks_max, context_blocks)) {
-    const auto page = pool.allocate();
-    if (!page) break;
-    pages.push_back(*page);
-  }
-  if (pages.empty()) {
+  const uint32_t groups = pool.layout().num_groups();
+  const uint32_t blocks = std::min({deep_blocks_max, context_blocks, pool.num_free() / groups});
+  if (blocks == 0) {
     return error(Code::exhausted, "the KV pool holds no block", "give the worker more kv_memory");
   }
+  while (pages.size() < size_t{blocks} * groups) pages.push_back(pool.allocate().value());
   auto profile = measure(backend, pool, pages);
   for (kv::PageId page : pages) pool.release(page);
   return profile;

@@ -1,4 +1,6 @@
 // What a worker reads from others into sequences of its own, and from where.
+#include <algorithm>
+
 #include "actors/worker_logic.hpp"
 #include "base/log.hpp"
 
@@ -18,12 +20,13 @@ bool WorkerLogic::begin_reading(uint64_t session, engine::SequenceId sequence,
   if (cached >= end) return false;
   auto pages = parts_.engine.expect_external(sequence, static_cast<uint32_t>(end));
   if (pages.empty()) return false;
+  const uint32_t groups = parts_.engine.num_groups();
   std::vector<kv::BlockName> wanted;
-  if (by_name) {
-    const auto first = names.begin() + cached;
-    wanted.assign(first, first + static_cast<std::ptrdiff_t>(pages.size()));
+  for (uint32_t i = 0; by_name && i < pages.size(); ++i) {
+    if (pages[i] == kv::no_page) continue;
+    wanted.push_back(kv::page_name(names[cached + i / groups], i % groups));
   }
-  handovers_.begin(session, sequence, source, cached, std::move(pages), parts_.fingerprint,
+  handovers_.begin(session, sequence, source, cached * groups, std::move(pages), parts_.fingerprint,
                    std::move(wanted), now);
   return true;
 }
@@ -56,7 +59,7 @@ void WorkerLogic::note_fetch(const HandoverSummary& summary) {
   Source& source = sources_.at(fetch->second);
   source.fetch_session = 0;
   // Blocks come in any order: after a failure it is not known which are a beginning.
-  if (!summary.failure) source.num_reused += summary.blocks_moved;
+  if (!summary.failure) source.num_reused = std::max(source.num_reused, summary.end);
   source_by_fetch_.erase(fetch);
 }
 

@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "actors/worker_logic.hpp"
+#include "kv/layer_groups.hpp"
 
 namespace troupe::actors {
 
 void WorkerLogic::note_blocks(Choice& choice) {
   const std::vector<kv::BlockName>& names = parts_.engine.block_names(*choice.sequence);
-  pins_.use(std::span(names).first(parts_.engine.num_cached_blocks(*choice.sequence)), now_);
+  const auto cached = std::span(names).first(parts_.engine.num_cached_blocks(*choice.sequence));
+  pins_.use(cached, now_);
+  pins_.use(kv::window_page_names(parts_.pool.layout(), cached), now_);
   uint32_t tokens = 0;
   for (const v1::CachePin& pin : choice.pins) tokens = std::max(tokens, pin.tokens());
   const size_t blocks =
@@ -25,8 +28,12 @@ void WorkerLogic::pin_prompt(Choice& choice) {
   uint32_t pinned = 0;
   for (const v1::CachePin& pin : pins) {
     const size_t blocks = std::min<size_t>(pin.tokens() / per_block, names.size());
-    pinned = std::max(pinned, pins_.pin(std::span(names).first(blocks), choice.spec.root,
-                                        TimeUs{pin.ttl_s()} * 1'000'000, now_));
+    const TimeUs ttl = TimeUs{pin.ttl_s()} * 1'000'000;
+    const uint32_t here = pins_.pin(std::span(names).first(blocks), choice.spec.root, ttl, now_);
+    // Who comes back goes on from here, with the windows of this place.
+    pins_.pin(kv::window_page_names(parts_.pool.layout(), std::span(names).first(here)),
+              choice.spec.root, ttl, now_);
+    pinned = std::max(pinned, here);
   }
   if (pinned == 0) return;
   choice.stats.set_pinned_tokens(pinned * per_block);

@@ -56,7 +56,8 @@ Status WorkerLogic::on_prefill(PeerKey client, const v1::PrefillRequest& request
   metrics_.on_prefill(request, now);
   source.sequence = *id;
   source_by_sequence_[*id] = session;
-  source.num_cached = source.num_reused = parts_.engine.num_cached_blocks(*id);
+  source.num_cached = source.num_reused =
+      parts_.engine.num_cached_blocks(*id) * parts_.engine.num_groups();
   begin_fetch(request, source, now);
   return {};
 }
@@ -102,7 +103,7 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
 
 void WorkerLogic::take_block(const engine::BlockReady& ready, Announces& announces) {
   const auto owner = source_by_sequence_.find(ready.sequence);
-  if (owner == source_by_sequence_.end()) return;
+  if (owner == source_by_sequence_.end() || ready.passing) return;
   const uint64_t session = owner->second;
   parts_.pool.retain(ready.block.page);
   ports_.grant(session, ready.block.page);

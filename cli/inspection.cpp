@@ -7,6 +7,8 @@
 #include "base/concat.hpp"
 #include "base/memory.hpp"
 #include "cpu/memory_needs.hpp"
+#include "engine/engine.hpp"
+#include "kv/layer_groups.hpp"
 #include "model/checkpoint.hpp"
 #include "model/ggml_types.hpp"
 #include "model/gguf_fields.hpp"
@@ -23,6 +25,8 @@ namespace troupe::cli {
 namespace {
 
 constexpr uint64_t kv_contexts[] = {4'096, 32'768, 200'000};
+/// Tokens of a prompt that are computed at once, whose pages no window lets go.
+constexpr uint64_t kv_chunk_tokens = engine::EngineLimits{}.chunk_tokens;
 
 class TypeCount {
  public:
@@ -193,8 +197,7 @@ void look_at_model(const std::string& path, Inspection& to) {
   for (const uint64_t tokens : kv_contexts) {
     const auto bytes = [&](kv::KvType type) {
       const kv::KvLayout layout = cpu::kv_layout_of(m.config, {type, type});
-      return (tokens + layout.tokens_per_block - 1) / layout.tokens_per_block *
-             layout.block_bytes();
+      return kv::pages_held(layout, tokens, kv_chunk_tokens) * layout.block_bytes();
     };
     to.kv.push_back(
         {tokens, bytes(kv::KvType::f16), bytes(kv::KvType::q8_0), bytes(kv::KvType::f32)});

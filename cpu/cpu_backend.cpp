@@ -13,6 +13,7 @@
 #include "cpu/pack_file.hpp"
 #include "cpu/packed_model.hpp"
 #include "cpu/plan_check.hpp"
+#include "kv/layer_groups.hpp"
 #include "model/rope.hpp"
 
 namespace troupe::cpu {
@@ -22,7 +23,7 @@ using engine::StepPlan;
 using engine::StepResult;
 using engine::Ticket;
 
-Batch make_batch(const StepPlan& plan) {
+Batch make_batch(const StepPlan& plan, uint32_t groups) {
   Batch batch;
   for (const engine::Span& span : plan.spans) {
     BatchSpan item;
@@ -30,6 +31,7 @@ Batch make_batch(const StepPlan& plan) {
     item.num_tokens = static_cast<uint32_t>(span.tokens.size());
     item.first_position = span.first_position;
     item.block_table = span.block_table.data();
+    item.num_blocks = static_cast<uint32_t>(span.block_table.size()) / groups;
     item.write_kv = span.write_kv;
     batch.spans.push_back(item);
     for (const engine::InputToken& token : span.tokens) batch.ids.push_back(token.value);
@@ -77,7 +79,7 @@ class CpuBackend final : public engine::Backend {
     result.step = plan.step;
     result.spans.resize(plan.spans.size());
     if (!plan.spans.empty()) {
-      forward_.run(make_batch(plan));
+      forward_.run(make_batch(plan, layout_.num_groups()));
       draw_rows_.run(plan, result);
     }
     result.compute_us = now_us() - start;
@@ -143,6 +145,10 @@ kv::KvLayout kv_layout_of(const model::ModelConfig& config, kv::KvTypes types) {
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     if (config.layer(i).selection == model::Selection::own) ++layout.index_layers;
   }
+  if (layout.value_in_key || layout.index_layers > 0) return layout;
+  std::vector<uint32_t> windows;
+  for (uint32_t i = 0; i < config.num_layers; ++i) windows.push_back(config.layer(i).window);
+  kv::group_layers(layout, windows);
   return layout;
 }
 

@@ -43,6 +43,7 @@ void Forward::rotate_and_store(const Batch& batch, uint32_t layer) {
   const uint32_t dim = config_.head_dim, half = rope.dim / 2;
   const bool neighbours = rope.pairing == model::RopePairing::norm;
   const uint32_t heads = config_.num_heads, kv_heads = config_.num_kv_heads;
+  const kv::LayerPlace place = layout_.place(layer);
   for (const BatchSpan& span : batch.spans) {
     compute_.each_token(span.num_tokens, [&](uint32_t i) {
       const size_t t = span.first_token + i;
@@ -63,16 +64,16 @@ void Forward::rotate_and_store(const Batch& batch, uint32_t layer) {
       norm_heads(weights.key_norm, kv_heads, keys);
       const uint32_t tokens_per_block = layout_.tokens_per_block;
       WriteKvArgs args;
-      std::byte* block =
-          pool_memory_ + span.block_table[position / tokens_per_block] * layout_.block_bytes();
+      std::byte* block = pool_memory_ + span.pages(place.group)[position / tokens_per_block] *
+                                            layout_.block_bytes();
       args.types = layout_.types();
       args.slot = position % tokens_per_block;
       args.head_dim = dim;
       for (uint32_t h = 0; h < kv_heads; ++h) {
         float* key = keys + size_t{h} * dim;
         if (kind.rotates) kernels_.rope(key, cosine, sine, 2 * half, neighbours);
-        args.keys = block + layout_.k_offset(layer, h);
-        args.values = block + layout_.v_offset(layer, h);
+        args.keys = block + layout_.k_offset(place.slot, h);
+        args.values = block + layout_.v_offset(place.slot, h);
         args.key = key;
         args.value = values + size_t{h} * dim;
         kernels_.write_kv(args);
@@ -109,12 +110,13 @@ void Forward::attend(uint32_t layer) {
 }
 
 void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scratch) {
+  const kv::LayerPlace place = layout_.place(layer);
   AttentionArgs args;
   args.pool = pool_memory_;
   args.block_bytes = layout_.block_bytes();
-  args.block_table = item.span.block_table;
-  args.k_offset = layout_.k_offset(layer, item.kv_head);
-  args.v_offset = layout_.v_offset(layer, item.kv_head);
+  args.block_table = item.span.pages(place.group);
+  args.k_offset = layout_.k_offset(place.slot, item.kv_head);
+  args.v_offset = layout_.v_offset(place.slot, item.kv_head);
   args.types = layout_.types();
   args.head_dim = config_.head_dim;
   args.group = item.num_queries;
@@ -133,12 +135,13 @@ void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scr
 void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* scratch) {
   const model::LayerConfig kind = config_.layer(layer);
   const Vector& sinks = model_.layers[layer].sinks;
+  const kv::LayerPlace place = layout_.place(layer);
   GeneralAttentionArgs args;
   args.pool = pool_memory_;
   args.block_bytes = layout_.block_bytes();
-  args.block_table = item.span.block_table;
-  args.k_offset = layout_.k_offset(layer, item.kv_head);
-  args.v_offset = layout_.value_in_key ? 0 : layout_.v_offset(layer, item.kv_head);
+  args.block_table = item.span.pages(place.group);
+  args.k_offset = layout_.k_offset(place.slot, item.kv_head);
+  args.v_offset = layout_.value_in_key ? 0 : layout_.v_offset(place.slot, item.kv_head);
   args.types = layout_.types();
   args.value_in_key = layout_.value_in_key;
   args.key_dim = config_.head_dim;

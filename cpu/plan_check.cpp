@@ -35,14 +35,19 @@ Status check_tokens(const Span& span, const Capabilities& capabilities) {
 Status check_pages(const Span& span, const kv::KvLayout& layout, uint32_t num_pages) {
   const uint64_t end = uint64_t{span.first_position} + span.tokens.size();
   const uint64_t needed = (end + layout.tokens_per_block - 1) / layout.tokens_per_block;
-  if (span.block_table.size() < needed) {
+  const uint32_t groups = layout.num_groups();
+  if (span.block_table.size() < needed * groups || span.block_table.size() % groups != 0) {
     return bad(span, concat("has ", span.block_table.size(), " pages for ", end, " positions"),
-               concat(needed, " are needed"));
+               concat(needed * groups, " are needed"));
   }
-  for (uint64_t i = 0; i < needed; ++i) {
-    if (span.block_table[i] >= num_pages) {
-      return bad(span, concat("page ", span.block_table[i], " of block ", i, " is not in the pool"),
-                 concat("the pool has ", num_pages, " pages"));
+  const size_t blocks = span.block_table.size() / groups;
+  for (uint32_t group = 0; group < groups; ++group) {
+    for (uint64_t i = layout.first_block(group, span.first_position); i < needed; ++i) {
+      const kv::PageId page = span.block_table[group * blocks + i];
+      if (page >= num_pages) {
+        return bad(span, concat("page ", page, " of block ", i, " is not in the pool"),
+                   concat("the pool has ", num_pages, " pages"));
+      }
     }
   }
   return {};

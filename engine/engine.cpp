@@ -12,7 +12,8 @@ Engine::Impl::Impl(Backend& backend_in, kv::Pool& pool_in, kv::LocalIndex& index
       pool(pool_in),
       index(index_in),
       limits(limits_in),
-      block_tokens(pool_in.layout().tokens_per_block) {
+      block_tokens(pool_in.layout().tokens_per_block),
+      groups(pool_in.layout().num_groups()) {
   limits.running_max = std::max(1u, limits.running_max);
   limits.chunk_tokens = std::max(1u, limits.chunk_tokens);
   step_tokens_max =
@@ -125,6 +126,10 @@ Outcome Engine::accept(const StepResult& result) {
 
 Outcome Engine::reject(const Error& error) {
   return impl_->reject(error);
+}
+
+uint32_t Engine::num_groups() const {
+  return impl_->groups;
 }
 
 EngineStats Engine::stats() const {

@@ -50,11 +50,15 @@ struct Delta {
 /// in order. For prefill_only all blocks, those that were cached or delivered included; for others
 /// those that the sequence computed. The page is safe from reuse while the sequence has it; who
 /// needs it longer must call pool.retain() before the next plan(), add() or expect_external().
+///
+/// With several layer groups, one for each page that the block has here: pages count as [block]
+/// [group], here and where blocks come from elsewhere.
 struct BlockReady {
   SequenceId sequence = 0;
-  uint32_t block_index = 0;  ///< tokens [64 i, 64 i + 64) of the sequence
-  kv::BlockName name;
+  uint32_t block_index = 0;  ///< block i holds tokens [64 i, 64 i + 64) of the sequence
+  kv::BlockName name;        ///< of the page (kv::page_name)
   kv::IndexedBlock block;
+  bool passing = false;  ///< nobody who goes on behind the tokens known now needs it
 };
 
 struct Outcome {
@@ -102,10 +106,12 @@ class Engine {
   /// Leading blocks that are here already (matched at add(), or later while it waited).
   uint32_t num_cached_blocks(SequenceId id) const;
   /// Reserves pages for blocks [num_cached_blocks, end) and holds the sequence back until each was
-  /// delivered or abandon_external() was called. Pages in block order; fewer than asked for (maybe
-  /// none, then it is not held back) when the pool is short; none for a sequence that runs already.
+  /// delivered or abandon_external() was called. Pages as [block][group], no_page where none is
+  /// needed; of fewer blocks than asked for (maybe none, then it is not held back) when the pool is
+  /// short, of none then if there are several groups; none for a sequence that runs already.
   std::vector<kv::PageId> expect_external(SequenceId id, uint32_t end);
-  /// Block `block_index` was copied into its reserved page and verified; it is indexed now.
+  /// Page `block_index`, [block][group] from the sequence's beginning, was copied into its reserved
+  /// place and verified; it is indexed now.
   void deliver_external(SequenceId id, uint32_t block_index);
   /// No more blocks will come: compute the rest from the first missing block on.
   void abandon_external(SequenceId id);
@@ -138,6 +144,8 @@ class Engine {
   std::vector<DraftTally> take_draft_tallies();
 
   [[nodiscard]] EngineStats stats() const;
+  /// Pages of a block: the layout's layer groups.
+  [[nodiscard]] uint32_t num_groups() const;
 
  private:
   struct Impl;

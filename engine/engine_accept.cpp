@@ -69,6 +69,7 @@ void Engine::Impl::take(Sequence& s, const Planned& span, const SpanResult& resu
   s.extend_names(block_tokens);
   index_blocks(s);
   announce(s, out);
+  leave_windows(s);
   if (s.prefill_only && s.remaining(block_tokens) == 0) complete(s, FinishReason::prefilled);
   if (span.draws > 0 && out.deltas.back().finish.has_value()) retire(s);
 }

@@ -30,12 +30,14 @@ Status Engine::Impl::check(const SequenceSpec& spec) const {
   }
   TROUPE_TRY(validate(spec.sampling, can.vocab_size));
 
-  const uint32_t pages = spec.prefill_only ? static_cast<uint32_t>(size / block_tokens)
-                                           : pages_for(static_cast<uint32_t>(size));
+  const uint32_t pages = pages_at_most(
+      static_cast<uint32_t>(spec.prefill_only ? size / block_tokens * block_tokens : size));
   if (pages > pool.num_pages()) {
     return error(Code::exhausted,
                  concat("the prompt needs ", pages, " KV pages, the pool has ", pool.num_pages()),
-                 concat("at most ", uint64_t{pool.num_pages()} * block_tokens, " tokens"));
+                 groups > 1
+                     ? std::string("a shorter prompt, or more memory for the pool")
+                     : concat("at most ", uint64_t{pool.num_pages()} * block_tokens, " tokens"));
   }
   if (waiting.size() + num_held >= limits.waiting_max) {
     return error(Code::exhausted, concat("the queue is full: ", limits.waiting_max, " sequences"),
@@ -55,6 +57,8 @@ Result<SequenceId> Engine::Impl::add(SequenceSpec spec) {
   s.root = spec.root;
   s.prefill_only = spec.prefill_only;
   s.drafts = spec.drafts && !spec.prefill_only && limits.draft_tokens_max > 0;
+  s.groups = groups;
+  s.windows_begin.assign(groups, 0);
   s.extend_names(block_tokens);
   sequences.emplace(s.id, std::move(owned));
   waiting.emplace(s.id, &s);

@@ -8,34 +8,46 @@
 
 namespace troupe::engine {
 
-void Engine::Impl::truncate_pages(Sequence& s, uint32_t num_pages) {
+void Engine::Impl::truncate_blocks(Sequence& s, uint32_t num_blocks) {
   // Last block first, so that the least recently used block of a chain is its end.
-  while (s.num_pages() > num_pages) {
-    pool.release(s.pages.back());
-    s.pages.pop_back();
+  while (s.num_blocks() > num_blocks) {
+    for (uint32_t group = 0; group < groups; ++group) {
+      if (s.pages.back() != kv::no_page) pool.release(s.pages.back());
+      s.pages.pop_back();
+    }
   }
+  for (uint32_t& begin : s.windows_begin) begin = std::min(begin, num_blocks);
 }
 
 void Engine::Impl::drop_blocks(Sequence& s) {
-  truncate_pages(s, 0);
+  truncate_blocks(s, 0);
   s.num_computed = 0;
   s.num_indexed = 0;
   if (!s.started) s.num_cached = 0;
 }
 
-bool Engine::Impl::reserve(Sequence& s, uint32_t num_pages, Pressure pressure) {
-  const uint32_t before = s.num_pages();
-  while (s.num_pages() < num_pages) {
-    if (const auto page = pool.allocate()) {
-      s.pages.push_back(*page);
-      continue;
-    }
-    if (index.evict(num_pages - s.num_pages()) > 0) continue;
+std::optional<kv::PageId> Engine::Impl::take_page(const Sequence& s, uint32_t wanted,
+                                                  Pressure pressure) {
+  for (;;) {
+    if (const auto page = pool.allocate()) return page;
+    if (index.evict(wanted) > 0) continue;
     if (pressure >= Pressure::strip && strip_youngest_waiting(s)) continue;
     if (pressure >= Pressure::preempt && preempt_youngest(s)) continue;
-    truncate_pages(s, before);
     is_short_of_pages = true;
-    return false;
+    return std::nullopt;
+  }
+}
+
+bool Engine::Impl::reserve(Sequence& s, uint32_t num_blocks, Pressure pressure) {
+  const uint32_t before = s.num_blocks();
+  while (s.num_blocks() < num_blocks) {
+    const auto page = take_page(s, num_blocks - s.num_blocks(), pressure);
+    if (!page) {
+      truncate_blocks(s, before);
+      return false;
+    }
+    s.pages.push_back(*page);
+    s.pages.resize(s.pages.size() + groups - 1, kv::no_page);
   }
   return true;
 }
@@ -67,23 +79,28 @@ void Engine::Impl::preempt(Sequence& s) {
 void Engine::Impl::match_blocks(Sequence& s) {
   const uint32_t first = s.num_indexed;
   const std::span<const kv::BlockName> names = matchable(s);
-  if (first < names.size() && index.find(names[first]).has_value()) {
-    const std::vector<kv::IndexedBlock> found = index.match(names.subspan(first));
+  const bool any = first < names.size() && index.find(names[first]).has_value();
+  const uint32_t end = any ? usable_end(s, names) : first;
+  if (end > first) {
+    const std::vector<kv::IndexedBlock> found = index.match(names.subspan(first, end - first));
     for (uint32_t i = 0; i < found.size(); ++i) {
-      if (first + i < s.num_pages()) {
-        pool.release(s.pages[first + i]);
-        s.pages[first + i] = found[i].page;
+      if (first + i < s.num_blocks()) {
+        pool.release(s.page(first + i, 0));
+        s.page(first + i, 0) = found[i].page;
       } else {
         s.pages.push_back(found[i].page);
+        s.pages.resize(s.pages.size() + groups - 1, kv::no_page);
       }
     }
     s.num_indexed = first + static_cast<uint32_t>(found.size());
+    take_windows(s, first, s.num_indexed);
     counters.cached_tokens += s.num_indexed * block_tokens - s.num_computed;
     s.num_computed = s.num_indexed * block_tokens;
     if (!s.prefill_only) s.num_announced = std::max(s.num_announced, s.num_indexed);
     if (!s.started) s.num_cached = s.num_indexed;
     unclaim(s, std::min(s.num_indexed, s.claims_end));
   }
+  leave_windows(s);
   if (s.prefill_only && s.num_announced < s.num_indexed) untold.insert(s.id);
   if (s.prefill_only && s.remaining(block_tokens) == 0) complete(s, FinishReason::prefilled);
 }
@@ -97,16 +114,26 @@ std::span<const kv::BlockName> Engine::Impl::matchable(const Sequence& s) const 
 
 void Engine::Impl::copy_last_block(Sequence& s) {
   const uint32_t last = s.num_indexed - 1;
-  std::swap(s.pages[last], s.pages.back());
-  std::memcpy(pool.page(s.pages[last]), pool.page(s.pages.back()), pool.layout().block_bytes());
-  truncate_pages(s, s.num_indexed);
+  const uint32_t copy = s.num_blocks() - 1;
+  for (uint32_t group = 0; group < groups; ++group) {
+    std::swap(s.page(last, group), s.page(copy, group));
+    std::memcpy(pool.page(s.page(last, group)), pool.page(s.page(copy, group)),
+                pool.layout().block_bytes());
+  }
+  truncate_blocks(s, s.num_indexed);
   s.num_indexed = last;
   s.num_computed = s.num_tokens() - 1;
   counters.cached_tokens -= 1;
 }
 
 void Engine::Impl::give_up_last_block(Sequence& s) {
-  truncate_pages(s, --s.num_indexed);
+  if (groups > 1) {
+    // Without its last block it may need a page with a window that it let go.
+    counters.cached_tokens -= std::min<uint64_t>(counters.cached_tokens, s.num_computed);
+    drop_blocks(s);
+    return;
+  }
+  truncate_blocks(s, --s.num_indexed);
   s.num_computed = s.num_indexed * block_tokens;
   counters.cached_tokens -= block_tokens;
 }
@@ -115,23 +142,35 @@ void Engine::Impl::index_blocks(Sequence& s) {
   // A sequence ended in mid-step may have computed a block that its tokens do not name yet.
   const uint32_t full = std::min(s.num_computed / block_tokens, s.num_names());
   for (; s.num_indexed < full; ++s.num_indexed) {
-    const uint32_t block = s.num_indexed;
-    const kv::BlockName& parent = block == 0 ? s.root : s.names[block - 1];
-    const kv::IndexedBlock entry = index.insert(s.names[block], parent, s.pages[block]);
-    if (entry.page == s.pages[block]) continue;
-    // Another sequence was first with the same block: one copy is enough.
-    pool.retain(entry.page);
-    pool.release(s.pages[block]);
-    s.pages[block] = entry.page;
+    for (uint32_t group = 0; group < groups; ++group) index_page(s, s.num_indexed, group);
   }
   unclaim(s, std::min(s.num_indexed, s.claims_end));
 }
 
+void Engine::Impl::index_page(Sequence& s, uint32_t block, uint32_t group) {
+  kv::PageId& page = s.page(block, group);
+  if (page == kv::no_page) return;
+  const kv::BlockName& before = block == 0 ? s.root : s.names[block - 1];
+  // A page with a window follows its own block's of group 0, so that it can go before its
+  // neighbours and never outlives what makes it useful.
+  const kv::IndexedBlock entry = index.insert(kv::page_name(s.names[block], group),
+                                              group == 0 ? before : s.names[block], page);
+  if (entry.page == page) return;
+  // Another sequence was first with the same block: one copy is enough.
+  pool.retain(entry.page);
+  pool.release(page);
+  page = entry.page;
+}
+
 void Engine::Impl::announce(Sequence& s, Outcome& out) {
   for (; s.num_announced < s.num_indexed; ++s.num_announced) {
-    const kv::BlockName& block_name = s.names[s.num_announced];
-    if (const auto block = index.find(block_name)) {
-      out.blocks.push_back({s.id, s.num_announced, block_name, *block});
+    const uint32_t block = s.num_announced;
+    for (uint32_t group = 0; group < groups; ++group) {
+      const kv::BlockName page = kv::page_name(s.names[block], group);
+      const auto found = index.find(page);
+      if (!found) continue;
+      const bool passing = block < window_begin(group, s.num_names() * block_tokens);
+      out.blocks.push_back({s.id, block * groups + group, page, *found, passing});
     }
   }
 }

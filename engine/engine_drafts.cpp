@@ -15,9 +15,9 @@ void Engine::Impl::choose_drafts(Sequence& s, StepBudget& budget, StepLoad& load
       s.drafter.choose(s.history, std::min({limits.draft_tokens_max, useful, budget.left()}),
                        acceptance, costs, load);
   // Drafts are not worth taking a page from anybody.
-  if (!reserve(s, pages_for(s.num_tokens() + static_cast<uint32_t>(s.drafted.size())),
-               Pressure::evict)) {
-    s.drafted.resize(s.num_pages() * block_tokens - s.num_tokens());
+  const uint32_t end = s.num_tokens() + static_cast<uint32_t>(s.drafted.size());
+  if (!reserve(s, pages_for(end), Pressure::evict) || !reserve_windows(s, end, Pressure::evict)) {
+    s.drafted.resize(std::min(end, tokens_with_pages(s)) - s.num_tokens());
   }
   budget.take_drafts(static_cast<uint32_t>(s.drafted.size()));
 }

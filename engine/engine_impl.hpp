@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -40,7 +42,7 @@ struct Engine::Impl {
 
   // engine_external.cpp
   std::vector<kv::PageId> expect_external(Sequence& s, uint32_t end_block);
-  void deliver_external(Sequence& s, uint32_t block);
+  void deliver_external(Sequence& s, uint32_t page);
   void stop_holding(Sequence& s);
 
   // engine_blocks.cpp
@@ -48,11 +50,13 @@ struct Engine::Impl {
     return (tokens + block_tokens - 1) / block_tokens;
   }
   [[nodiscard]] uint32_t available() const { return pool.num_free() + index.num_evictable(); }
-  bool reserve(Sequence& s, uint32_t num_pages, Pressure pressure);
+  /// Pages of group 0 for the sequence's first `num_blocks` blocks, or none.
+  bool reserve(Sequence& s, uint32_t num_blocks, Pressure pressure);
+  std::optional<kv::PageId> take_page(const Sequence& s, uint32_t wanted, Pressure pressure);
   bool strip_youngest_waiting(const Sequence& except);
   bool preempt_youngest(const Sequence& younger_than);
   void preempt(Sequence& s);
-  void truncate_pages(Sequence& s, uint32_t num_pages);
+  void truncate_blocks(Sequence& s, uint32_t num_blocks);
   void drop_blocks(Sequence& s);
   void match_blocks(Sequence& s);
   /// Names of the blocks that the sequence may take from the index.
@@ -63,10 +67,37 @@ struct Engine::Impl {
   /// There is no room for a copy: the block is computed.
   void give_up_last_block(Sequence& s);
   void index_blocks(Sequence& s);
+  void index_page(Sequence& s, uint32_t block, uint32_t group);
   void announce(Sequence& s, Outcome& out);
   void claim(Sequence& s);
   void unclaim(Sequence& s, uint32_t end);
   [[nodiscard]] bool claimed_by_other(const Sequence& s) const;
+
+  // engine_windows.cpp
+  /// The first block whose page of the group is kept once `tokens` are computed: the last of them
+  /// may have to be computed again.
+  [[nodiscard]] uint32_t window_begin(uint32_t group, uint32_t tokens) const {
+    return tokens == 0 ? 0 : pool.layout().first_block(group, tokens - 1);
+  }
+  [[nodiscard]] uint32_t chunk_max() const;
+  /// Pages that a sequence of so many tokens takes at most.
+  [[nodiscard]] uint32_t pages_at_most(uint32_t tokens) const;
+  [[nodiscard]] uint32_t pages_held(const Sequence& s) const;
+  /// Pages of the groups with a window for blocks [begin, end), those from which a query at
+  /// `position` goes on; all or none. Their pages of group 0 are there.
+  bool reserve_windows(Sequence& s, uint32_t begin, uint32_t end, uint32_t position,
+                       Pressure pressure);
+  /// The same for the tokens up to `tokens`, which are to be computed next.
+  bool reserve_windows(Sequence& s, uint32_t tokens, Pressure pressure);
+  /// Tokens up to which every page is there that the next span writes.
+  [[nodiscard]] uint32_t tokens_with_pages(const Sequence& s) const;
+  /// Where the longest prefix of `names` ends that can be gone on behind with what is here.
+  [[nodiscard]] uint32_t usable_end(const Sequence& s, std::span<const kv::BlockName> names) const;
+  [[nodiscard]] bool has_windows(const Sequence& s, std::span<const kv::BlockName> names,
+                                 uint32_t end) const;
+  void take_windows(Sequence& s, uint32_t first, uint32_t end);
+  /// Gives up pages that no token to come needs.
+  void leave_windows(Sequence& s);
 
   // engine_plan.cpp
   struct Grant {
@@ -76,6 +107,7 @@ struct Engine::Impl {
   StepPlan plan();
   std::vector<Sequence*> grow_decoding();
   void grow(Sequence& s);
+  [[nodiscard]] uint32_t next_end(const Sequence& s) const;
   void rotate(std::vector<Sequence*>& decoding, uint32_t spans);
   std::vector<Grant> grant_prefill(StepBudget& budget);
   bool admit(Sequence& s);
@@ -115,6 +147,7 @@ struct Engine::Impl {
   kv::LocalIndex& index;
   EngineLimits limits;
   uint32_t block_tokens;
+  uint32_t groups;
   uint32_t step_tokens_max;
 
   std::map<SequenceId, std::unique_ptr<Sequence>> sequences;
@@ -130,7 +163,8 @@ struct Engine::Impl {
   SequenceId rotation = 0;  ///< last decoding sequence served when not all fit into a step
   bool stalled = false;     ///< the last plan was empty and nothing changed since
   uint32_t stalled_available = 0;
-  bool is_short_of_pages = false;  ///< somebody got none since the last plan was begun
+  bool is_short_of_windows = false;  ///< the next plan may take from others what this one lacked
+  bool is_short_of_pages = false;    ///< somebody got none since the last plan was begun
   EngineStats counters;
 
   Acceptance acceptance{2000};  ///< of all sequences

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/crc32c.hpp"
@@ -124,20 +125,31 @@ class LoggedBackend final : public Backend {
   void add_blocks(const Pending& span, std::vector<LoggedResult>& results) const {
     if (!span.write_kv || !capabilities().host_memory) return;
     const uint32_t block_tokens = kv_layout().tokens_per_block;
-    const size_t block_bytes = kv_layout().block_bytes();
     const uint32_t first = span.span.first_position, end = first + span.span.tokens;
     for (uint32_t block = first / block_tokens; (block + 1) * block_tokens <= end; ++block) {
-      if (block >= span.block_table.size()) break;
-      const size_t offset = span.block_table[block] * block_bytes;
-      if (offset + block_bytes > region_.bytes) break;
-      LoggedResult full;
-      full.kind = LoggedResult::Kind::block;
-      full.sequence = span.span.sequence;
-      full.position = (block + 1) * block_tokens;
-      full.prefix = span.prefixes[full.position - first];
-      full.bits = crc32c({region_.data + offset, block_bytes});
-      results.push_back(full);
+      for (uint32_t group = 0; group < kv_layout().num_groups(); ++group) {
+        LoggedResult full;
+        full.kind = LoggedResult::Kind::block;
+        full.sequence = span.span.sequence;
+        full.position = (block + 1) * block_tokens;
+        full.prefix = span.prefixes[full.position - first];
+        // No token is negative, so a page with a window has a name of its own.
+        if (group > 0) full.prefix = extend_prefix(full.prefix, -static_cast<int32_t>(group));
+        const auto bits = checksum_of(span, block, group);
+        if (!bits) break;
+        full.bits = *bits;
+        results.push_back(full);
+      }
     }
+  }
+
+  std::optional<uint32_t> checksum_of(const Pending& span, uint32_t block, uint32_t group) const {
+    const size_t block_bytes = kv_layout().block_bytes();
+    const size_t blocks = span.block_table.size() / kv_layout().num_groups();
+    if (block >= blocks) return std::nullopt;
+    const size_t offset = span.block_table[group * blocks + block] * block_bytes;
+    if (offset + block_bytes > region_.bytes) return std::nullopt;
+    return crc32c({region_.data + offset, block_bytes});
   }
 
   void write(std::string_view text) {

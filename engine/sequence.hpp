@@ -24,12 +24,12 @@ enum class SequenceState : uint8_t {
 /// The caller ended the sequence while a step still uses it.
 enum class Ending : uint8_t { none, cancelled, finished };
 
-/// Blocks [begin, end) that are copied into reserved pages by somebody else.
+/// Blocks [begin, end) that are copied into reserved pages by somebody else; counted in pages.
 struct ExternalBlocks {
   uint32_t begin = 0;
   uint32_t end = 0;
   uint32_t missing = 0;
-  std::vector<bool> delivered;  ///< [end - begin]
+  std::vector<bool> delivered;  ///< [(end - begin) * groups]; those that nobody needs too
 };
 
 struct Sequence {
@@ -48,13 +48,17 @@ struct Sequence {
   /// Names of the blocks that are full once every token is computed: floor(n / 64) of them, growing
   /// with the output.
   std::vector<kv::BlockName> names;
-  /// One reference each; page i holds tokens [64 i, 64 i + 64). Pages behind the indexed blocks are
-  /// this sequence's alone: only they are written.
+  /// One reference each, [block][group]; block i holds tokens [64 i, 64 i + 64). Pages behind the
+  /// indexed blocks are this sequence's alone: only they are written. Group 0 has all its pages; of
+  /// the groups with a window those are there that the next token needs or that are to be written,
+  /// the others are no_page.
   std::vector<kv::PageId> pages;
-  uint32_t num_computed = 0;   ///< leading tokens whose KV is final in `pages`
-  uint32_t num_indexed = 0;    ///< leading blocks that are in the index
-  uint32_t num_announced = 0;  ///< leading blocks that need no BlockReady any more
-  uint32_t num_cached = 0;     ///< leading blocks found before it started
+  uint32_t groups = 1;
+  std::vector<uint32_t> windows_begin;  ///< [groups]: blocks before have no page of the group
+  uint32_t num_computed = 0;            ///< leading tokens whose KV is final in `pages`
+  uint32_t num_indexed = 0;             ///< leading blocks that are in the index
+  uint32_t num_announced = 0;           ///< leading blocks that need no BlockReady any more
+  uint32_t num_cached = 0;              ///< leading blocks found before it started
   ExternalBlocks external;
   uint32_t claims_begin = 0, claims_end = 0;  ///< blocks claimed for in-flight sharing
 
@@ -67,7 +71,13 @@ struct Sequence {
 
   [[nodiscard]] uint32_t num_tokens() const { return static_cast<uint32_t>(history.tokens.size()); }
   [[nodiscard]] uint32_t num_names() const { return static_cast<uint32_t>(names.size()); }
-  [[nodiscard]] uint32_t num_pages() const { return static_cast<uint32_t>(pages.size()); }
+  [[nodiscard]] uint32_t num_blocks() const { return static_cast<uint32_t>(pages.size()) / groups; }
+  [[nodiscard]] kv::PageId& page(uint32_t block, uint32_t group) {
+    return pages[size_t{block} * groups + group];
+  }
+  [[nodiscard]] kv::PageId page(uint32_t block, uint32_t group) const {
+    return pages[size_t{block} * groups + group];
+  }
 
   /// Tokens that are to be computed altogether, as known now.
   [[nodiscard]] uint32_t target_tokens(uint32_t tokens_per_block) const {

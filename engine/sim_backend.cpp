@@ -8,15 +8,30 @@
 
 #include "base/concat.hpp"
 #include "engine/sim_draw.hpp"
+#include "kv/layer_groups.hpp"
 
 namespace troupe::engine {
 
-kv::KvLayout sim_layout(uint32_t tokens_per_block) {
-  return {.num_layers = 1,
-          .num_kv_heads = 1,
-          .head_dim = 8,
-          .tokens_per_block = tokens_per_block,
-          .type = kv::KvType::f32};
+namespace {
+
+/// A span's pages of one layer group.
+std::span<const kv::PageId> table_of(const Span& span, uint32_t group, uint32_t groups) {
+  const size_t blocks = span.block_table.size() / groups;
+  return std::span(span.block_table).subspan(group * blocks, blocks);
+}
+
+}  // namespace
+
+kv::KvLayout sim_layout(uint32_t tokens_per_block, const std::vector<uint32_t>& windows) {
+  kv::KvLayout layout{.num_layers = 1,
+                      .num_kv_heads = 1,
+                      .head_dim = 8,
+                      .tokens_per_block = tokens_per_block,
+                      .type = kv::KvType::f32};
+  std::vector<uint32_t> layers = windows;
+  layers.insert(layers.begin(), 0);
+  kv::group_layers(layout, layers);
+  return layout;
 }
 
 SimBackend::SimBackend(SimOptions options)
@@ -28,7 +43,7 @@ SimBackend::SimBackend(SimOptions options)
                     .step_tokens_max = options_.step_tokens_max,
                     .launch_ahead = false,
                     .host_memory = true},
-      layout_(sim_layout()) {}
+      layout_(sim_layout(64, options_.windows)) {}
 
 Status SimBackend::attach_pool(kv::Region region) {
   slots_.emplace(std::move(region), layout_);
@@ -87,9 +102,11 @@ StepResult SimBackend::compute(const StepPlan& plan) {
   std::map<kv::PageId, const Span*> writers;
   for (const Span& span : plan.spans) {
     if (!span.write_kv) continue;
-    for (size_t i = span.first_position / layout_.tokens_per_block; i < span.block_table.size();
-         ++i) {
-      writers.emplace(span.block_table[i], &span);
+    for (uint32_t group = 0; group < layout_.num_groups(); ++group) {
+      const auto table = table_of(span, group, layout_.num_groups());
+      for (size_t i = span.first_position / layout_.tokens_per_block; i < table.size(); ++i) {
+        writers.emplace(table[i], &span);
+      }
     }
   }
   for (const Span& span : plan.spans) {
@@ -126,16 +143,7 @@ Status SimBackend::check(const Span& span) const {
   if (end > options_.context_max) {
     return error(Code::invalid_argument, concat("position ", end - 1, " is outside the context"));
   }
-  const size_t pages = (end + layout_.tokens_per_block - 1) / layout_.tokens_per_block;
-  if (span.block_table.size() < pages) {
-    return error(Code::invalid_argument, concat("the block table has ", span.block_table.size(),
-                                                " pages, the span needs ", pages));
-  }
-  for (const kv::PageId page : span.block_table) {
-    if (page >= slots_->num_pages()) {
-      return error(Code::invalid_argument, concat("page ", page, " is outside the pool"));
-    }
-  }
+  TROUPE_TRY(check_pages(span));
   for (const InputToken& token : span.tokens) {
     if (token.from_slot >= 0) {
       return error(Code::unsupported, "the simulated device can't be launched ahead");
@@ -168,6 +176,44 @@ Status SimBackend::check(const Span& span) const {
   return {};
 }
 
+Status SimBackend::check_pages(const Span& span) const {
+  const size_t end = size_t{span.first_position} + span.tokens.size();
+  const size_t pages = (end + layout_.tokens_per_block - 1) / layout_.tokens_per_block;
+  const uint32_t groups = layout_.num_groups();
+  if (span.block_table.size() < pages * groups) {
+    return error(Code::invalid_argument, concat("the block table has ", span.block_table.size(),
+                                                " pages, the span needs ", pages * groups));
+  }
+  for (uint32_t group = 0; group < groups; ++group) {
+    const auto table = table_of(span, group, groups);
+    const uint32_t first = layout_.first_block(group, span.first_position);
+    for (size_t block = 0; block < table.size(); ++block) {
+      const bool may_lack = block < first && table[block] == kv::no_page;
+      if (table[block] >= slots_->num_pages() && !may_lack) {
+        return error(Code::invalid_argument, concat("page ", table[block], " is outside the pool"));
+      }
+    }
+  }
+  return {};
+}
+
+Status SimBackend::check_windows(const Span& span) const {
+  const uint32_t groups = layout_.num_groups();
+  for (uint32_t group = 1; group < groups; ++group) {
+    const uint32_t window = layout_.windows[group], end = span.first_position;
+    for (uint32_t position = end >= window ? end + 1 - window : 0; position < end; ++position) {
+      TROUPE_ASSIGN(const SimSlots::Slot slot,
+                    slots_->read(table_of(span, group, groups), position));
+      TROUPE_ASSIGN(const SimSlots::Slot expected,
+                    slots_->read(table_of(span, 0, groups), position));
+      if (slot.chain == expected.chain && slot.token == expected.token) continue;
+      return error(Code::corrupt, concat("the KV slot of position ", position, " in layer group ",
+                                         group, " is not of this sequence"));
+    }
+  }
+  return {};
+}
+
 /// Reads what precedes the span from its pages, checking that each token follows the one before it
 /// and is the one that the sequence has there.
 Result<SimBackend::Past> SimBackend::read_past(const Span& span) const {
@@ -180,7 +226,8 @@ Result<SimBackend::Past> SimBackend::read_past(const Span& span) const {
                     end > memory ? end - memory : 0);
   }
   for (uint32_t position = from; position < end; ++position) {
-    TROUPE_ASSIGN(const SimSlots::Slot slot, slots_->read(span.block_table, position));
+    TROUPE_ASSIGN(const SimSlots::Slot slot,
+                  slots_->read(table_of(span, 0, layout_.num_groups()), position));
     const bool linked = (position == from && from > 0) ||
                         slot.chain == SimSlots::link(past.chain, slot.token, position);
     if (!linked) {
@@ -215,6 +262,7 @@ uint64_t SimBackend::Past::state() const {
 Result<SpanResult> SimBackend::run(const Span& span) {
   TROUPE_TRY(check(span));
   TROUPE_ASSIGN(Past past, read_past(span));
+  TROUPE_TRY(check_windows(span));
   SpanResult result;
   const auto n = static_cast<uint32_t>(span.tokens.size());
   std::span<const int32_t> prompt;
@@ -230,7 +278,9 @@ Result<SpanResult> SimBackend::run(const Span& span) {
     const int32_t token = span.tokens[i].value;
     past.chain = SimSlots::link(past.chain, token, position);
     past.remember(token, options_.memory_tokens);
-    if (span.write_kv) slots_->write(span.block_table, position, {past.chain, token});
+    for (uint32_t group = 0; span.write_kv && group < layout_.num_groups(); ++group) {
+      slots_->write(table_of(span, group, layout_.num_groups()), position, {past.chain, token});
+    }
 
     const bool draws = i + span.num_draws >= n;
     const bool scores = !span.score_targets.empty() && span.score_targets[i] >= 0;

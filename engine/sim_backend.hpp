@@ -32,12 +32,17 @@ struct SimOptions {
   /// With a clock of the caller's own, wait() never blocks: it takes the time as passed.
   std::function<TimeUs()> clock{};
 
+  /// Windows of further layer groups, whose pages hold the same slots: a missing or wrong one
+  /// shows.
+  std::vector<uint32_t> windows{};
+
   int32_t failing_token = -1;  ///< a span that holds this token gets an error, as for a NaN
   uint64_t failing_step = 0;   ///< submit() refuses the plan with this number
 };
 
-/// The layout of its only layer group: 1 layer, 1 head of dimension 8, f32.
-kv::KvLayout sim_layout(uint32_t tokens_per_block = 64);
+/// The layout of each of its layer groups: 1 layer, 1 head of dimension 8, f32. One group, and one
+/// more for each window.
+kv::KvLayout sim_layout(uint32_t tokens_per_block = 64, const std::vector<uint32_t>& windows = {});
 
 class SimBackend final : public Backend {
  public:
@@ -74,6 +79,9 @@ class SimBackend final : public Backend {
   Result<SpanResult> run(const Span& span);
   Result<Past> read_past(const Span& span) const;
   Status check(const Span& span) const;
+  Status check_pages(const Span& span) const;
+  /// The windows that precede the span hold what group 0 does.
+  Status check_windows(const Span& span) const;
 
   SimOptions options_;
   Capabilities capabilities_;

@@ -37,7 +37,7 @@ void seal(const SimSlots::Slot& slot, uint32_t position, uint32_t (&k)[words],
 
 }  // namespace
 
-std::byte* SimSlots::block(const std::vector<kv::PageId>& table, uint32_t position) const {
+std::byte* SimSlots::block(std::span<const kv::PageId> table, uint32_t position) const {
   const size_t page = table[position / layout_.tokens_per_block];
   return region_.data + page * layout_.block_bytes();
 }
@@ -50,7 +50,7 @@ size_t SimSlots::v_at(size_t dim, size_t token) const {
   return layout_.v_offset(0, 0) + sizeof(float) * (token * layout_.head_dim + dim);
 }
 
-void SimSlots::write(const std::vector<kv::PageId>& table, uint32_t position, const Slot& slot) {
+void SimSlots::write(std::span<const kv::PageId> table, uint32_t position, const Slot& slot) {
   uint32_t k[words], v[words];
   seal(slot, position, k, v);
   std::byte* at = block(table, position);
@@ -62,8 +62,7 @@ void SimSlots::write(const std::vector<kv::PageId>& table, uint32_t position, co
   }
 }
 
-Result<SimSlots::Slot> SimSlots::read(const std::vector<kv::PageId>& table,
-                                      uint32_t position) const {
+Result<SimSlots::Slot> SimSlots::read(std::span<const kv::PageId> table, uint32_t position) const {
   const std::byte* at = block(table, position);
   const size_t in_block = position % layout_.tokens_per_block;
   uint32_t k[words], v[words], expected_k[words], expected_v[words];

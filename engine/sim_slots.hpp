@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
@@ -28,12 +29,12 @@ class SimSlots {
   /// The chain hash of `token` at `position` behind a chain.
   static uint64_t link(uint64_t parent, int32_t token, uint32_t position);
 
-  void write(const std::vector<kv::PageId>& table, uint32_t position, const Slot& slot);
+  void write(std::span<const kv::PageId> table, uint32_t position, const Slot& slot);
   /// Errors: corrupt, when no token of this position was written there or it was damaged.
-  [[nodiscard]] Result<Slot> read(const std::vector<kv::PageId>& table, uint32_t position) const;
+  [[nodiscard]] Result<Slot> read(std::span<const kv::PageId> table, uint32_t position) const;
 
  private:
-  [[nodiscard]] std::byte* block(const std::vector<kv::PageId>& table, uint32_t position) const;
+  [[nodiscard]] std::byte* block(std::span<const kv::PageId> table, uint32_t position) const;
   /// Bytes from the block to word `dim` of the K, or V, of its `token`.
   [[nodiscard]] size_t k_at(size_t dim, size_t token) const;
   [[nodiscard]] size_t v_at(size_t dim, size_t token) const;

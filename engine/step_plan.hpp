@@ -32,10 +32,12 @@ struct TokenHistory {
 };
 
 struct Span {
-  uint64_t sequence = 0;                ///< for logs and errors
-  uint32_t first_position = 0;          ///< absolute position of tokens[0]
-  std::vector<InputToken> tokens;       ///< n >= 1
-  std::vector<kv::PageId> block_table;  ///< pages of positions [0, first_position + n)
+  uint64_t sequence = 0;           ///< for logs and errors
+  uint32_t first_position = 0;     ///< absolute position of tokens[0]
+  std::vector<InputToken> tokens;  ///< n >= 1
+  /// Pages of positions [0, first_position + n), [layer group][block]. A block that ends before a
+  /// group's window of first_position may have no_page there.
+  std::vector<kv::PageId> block_table;
   /// The last `num_draws` tokens of the span each yield logits and a draw for the next position.
   uint32_t num_draws = 0;
   bool write_kv = true;  ///< false: the last token of a prompt that is cached in full

@@ -52,6 +52,15 @@ BlockName chain(const BlockName& parent, std::span<const int32_t> tokens) {
   return truncate(hash.finish());
 }
 
+BlockName page_name(const BlockName& block, uint32_t group) {
+  if (group == 0) return block;
+  Sha256 hash;
+  update_part(hash, "troupe kv page 1");
+  hash.update(std::as_bytes(std::span(block.bytes)));
+  hash.update_u64(group);
+  return truncate(hash.finish());
+}
+
 std::vector<BlockName> block_names(const BlockName& root, std::span<const int32_t> tokens,
                                    uint32_t tokens_per_block) {
   std::vector<BlockName> names;

@@ -51,4 +51,7 @@ BlockName chain(const BlockName& parent, std::span<const int32_t> tokens);
 std::vector<BlockName> block_names(const BlockName& root, std::span<const int32_t> tokens,
                                    uint32_t tokens_per_block);
 
+/// Name of the page of one layer group of a block; group 0's is the block's own.
+BlockName page_name(const BlockName& block, uint32_t group);
+
 }  // namespace troupe::kv

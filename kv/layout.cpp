@@ -44,6 +44,12 @@ std::string KvLayout::describe() const {
     text += " index[layer][dim][token] layers " + std::to_string(index_layers);
     text += " dim " + std::to_string(index_dim);
   }
+  for (uint32_t group = 0; group < windows.size(); ++group) {
+    text += " group window " + std::to_string(windows[group]) + " layers";
+    for (size_t layer = 0; layer < places.size(); ++layer) {
+      if (places[layer].group == group) text += " " + std::to_string(layer);
+    }
+  }
   return text;
 }
 

@@ -1,7 +1,9 @@
-// The element order of one block of one layer group on the CPU backend (DESIGN: KvLayout).
+// The element order of one page on the CPU backend: a block of one layer group (DESIGN: KvLayout).
+// Layers with a window form groups of their own (layer_groups.hpp), so that their pages can go when
+// the window has passed. All pages have one size.
 // K is [layer][kv_head][dim][token], V is [layer][kv_head][token][dim], all K before all V. Latent
 // attention stores K alone, its values being part of it; the keys of a sparse-attention indexer
-// come last, [layer][dim][token]. Layers with a window keep all tokens of a block.
+// come last, [layer][dim][token].
 //
 // Q8_0 has an F16 scale for every 32 dimensions of one token (the last of them may be fewer). The
 // scales lie behind the codes of their layer and head, as F16 for K [dim / 32][token] and for V
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::kv {
 
@@ -33,8 +36,16 @@ inline constexpr uint32_t scale_dims = 32;  ///< dimensions that share a scale o
 /// Bytes of `tokens` vectors of `dim` elements: K or V of one layer and head in a block.
 size_t stored_bytes(KvType type, uint32_t dim, uint32_t tokens);
 
+/// Where a layer of the model lies.
+struct LayerPlace {
+  uint32_t group = 0;
+  uint32_t slot = 0;  ///< among the layers of a page
+
+  bool operator==(const LayerPlace&) const = default;
+};
+
 struct KvLayout {
-  uint32_t num_layers = 0;
+  uint32_t num_layers = 0;  ///< of a page
   uint32_t num_kv_heads = 0;
   uint32_t head_dim = 0;
   uint32_t tokens_per_block = 64;
@@ -43,9 +54,26 @@ struct KvLayout {
   uint32_t index_layers = 0;  ///< layers with indexer keys
   uint32_t index_dim = 0;     ///< elements of an indexer's key
   std::optional<KvType> value_type = std::nullopt;  ///< of V, where it is not `type`
+  /// One per layer of the model; none: a page holds all layers.
+  std::vector<LayerPlace> places{};
+  /// One per group: a query at p needs the positions from p - window + 1 on, with 0 all. The first
+  /// is 0. None: there is one group.
+  std::vector<uint32_t> windows{};
+
+  [[nodiscard]] uint32_t num_groups() const {
+    return windows.empty() ? 1 : static_cast<uint32_t>(windows.size());
+  }
+  [[nodiscard]] LayerPlace place(uint32_t layer) const {
+    return places.empty() ? LayerPlace{0, layer} : places[layer];
+  }
+  /// The first block whose page of the group a query at `position` needs.
+  [[nodiscard]] uint32_t first_block(uint32_t group, uint32_t position) const {
+    const uint32_t window = windows.empty() ? 0 : windows[group];
+    return window == 0 || position < window ? 0 : (position + 1 - window) / tokens_per_block;
+  }
 
   [[nodiscard]] KvTypes types() const { return {type, value_type.value_or(type)}; }
-  /// Bytes from the block's start to K, or V, of (layer, head).
+  /// Bytes from the page's start to K, or V, of (layer, head); layers are slots here and below.
   [[nodiscard]] size_t k_offset(uint32_t layer, uint32_t head) const {
     return nth_head(layer, head) * stored_bytes(type, head_dim, tokens_per_block);
   }
@@ -58,6 +86,7 @@ struct KvLayout {
     return (value_in_key ? k_offset(num_layers, 0) : v_offset(num_layers, 0)) +
            nth * stored_bytes(type, index_dim, tokens_per_block);
   }
+  /// Bytes of a page.
   [[nodiscard]] size_t block_bytes() const { return index_offset(index_layers); }
   /// Canonical text, part of the KV fingerprint.
   [[nodiscard]] std::string describe() const;

@@ -17,6 +17,9 @@ inline constexpr size_t events_kept_max = 65536;
 /// newer pin those that end sooner; else the new one is not granted.
 inline constexpr uint32_t pinned_share = 4;
 
+/// Layer groups of a model, each with pages of its own; beyond it groups have more layers.
+inline constexpr uint32_t layer_groups_max = 8;
+
 /// A block on disk; a larger one stays in memory.
 inline constexpr uint64_t disk_block_bytes_max = uint64_t{1} << 30;
 /// Records of one segment file.

@@ -43,7 +43,12 @@ ReceiverActions ReceiverSession::reserve(uint32_t first, std::vector<kv::PageId>
                       concat("1 to ", limits::session_blocks_max)));
   }
   first_ = first;
-  for (const kv::PageId page : pages) blocks_.push_back({page, false, false, false});
+  for (const kv::PageId page : pages) {
+    const bool is_unwanted = page == kv::no_page;
+    blocks_.push_back({page, is_unwanted, false, is_unwanted});
+    num_announced_ += is_unwanted ? 1 : 0;
+    num_verified_ += is_unwanted ? 1 : 0;
+  }
   enter(SessionState::reserved);
   return {};
 }
@@ -73,6 +78,11 @@ ReceiverActions ReceiverSession::on_announce(const BlockAnnouncement& block, Tim
                              blocks_.size(), " blocks from ", first_, " on")));
   }
   ReceiverActions actions;
+  if (ours->page == kv::no_page) {
+    // The source keeps its page for us until it hears of it.
+    actions.arrived.push_back(block.index);
+    return actions;
+  }
   if (std::exchange(ours->announced, true)) return actions;
   ++num_announced_;
   waiting_.push_back(block);

@@ -44,7 +44,7 @@ class ReceiverSession {
                   TimeUs lease_us = limits::silence_us);
 
   /// Our pages for the blocks [first, first + pages.size()); they stay the caller's, who must keep
-  /// them until `settled`. Once.
+  /// them until `settled`. A block without a page (no_page) is not wanted. Once.
   ReceiverActions reserve(uint32_t first, std::vector<kv::PageId> pages);
   /// The source knows of us / can be read from.
   ReceiverActions on_attached(TimeUs now);

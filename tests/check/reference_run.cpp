@@ -47,7 +47,8 @@ class Runner {
     Runner runner;
     TROUPE_ASSIGN(runner.backend_, cpu::make_cpu_backend(model, options));
     const kv::KvLayout& layout = runner.backend_->kv_layout();
-    const uint32_t pages = (tokens_max + layout.tokens_per_block - 1) / layout.tokens_per_block;
+    const uint32_t pages =
+        (tokens_max + layout.tokens_per_block - 1) / layout.tokens_per_block * layout.num_groups();
     TROUPE_ASSIGN(runner.region_, kv::allocate_region(pages * layout.block_bytes()));
     runner.pages_.resize(pages);
     std::iota(runner.pages_.begin(), runner.pages_.end(), 0u);

@@ -136,8 +136,9 @@ class SetUp {
                .chunk_tokens = mix_.any({1u, 5u, 16u, 64u, 100u, 256u}),
                .step_tokens_max = mix_.any({1u, 3u, 13u, 64u, 300u}),
                .draft_tokens_max = mix_.any({0u, 1u, 8u})};
-    world_ = std::make_unique<EngineWorld>(
-        *device_, limits_, long_outputs_ ? mix_.any({6u, 7u, 9u}) : mix_.any({3u, 4u, 6u, 40u}));
+    const uint32_t blocks = long_outputs_ ? mix_.any({6u, 7u, 9u}) : mix_.any({3u, 4u, 6u, 40u});
+    world_ = std::make_unique<EngineWorld>(*device_, limits_,
+                                           blocks * device_->kv_layout().num_groups());
     const kv::Region& region = world_->pool.region();
     std::fill_n(region.data, region.bytes, std::byte{0xff});
   }

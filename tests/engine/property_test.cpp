@@ -1,5 +1,6 @@
 // A thousand random operations on one small, crowded engine: every output is right as far as it
 // goes, and in the end every page is accounted for.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/support/sim_mix.hpp"
@@ -14,8 +15,11 @@ using engine::SimOptions;
 
 class Crowd {
  public:
-  explicit Crowd(uint32_t seed)
-      : mix_(seed, options_), world_(options_, limits_, 14), source_(options_, {}, 4000) {}
+  Crowd(uint32_t seed, std::vector<uint32_t> windows, uint32_t pages)
+      : options_{.vocab_size = 60, .memory_tokens = 2, .windows = std::move(windows)},
+        mix_(seed, options_),
+        world_(options_, limits_, pages),
+        source_(options_, {}, 12000) {}
 
   void operate() {
     const uint32_t kind = mix_.below(100);
@@ -58,7 +62,11 @@ class Crowd {
       CHECK((ended || output.finish.has_value()));
       CHECK_MESSAGE(!output.error.has_value(), (output.error ? output.error->message() : ""));
       if (spec.prefill_only) {
-        if (!ended) CHECK(output.blocks.size() == spec.tokens.size() / 64);
+        const auto groups = world_.engine->num_groups();
+        const auto blocks =
+            std::count_if(output.blocks.begin(), output.blocks.end(),
+                          [&](const auto& block) { return block.block_index % groups == 0; });
+        if (!ended) CHECK(static_cast<size_t>(blocks) == spec.tokens.size() / 64);
         continue;
       }
       check_continues(spec, output, options_, !ended);
@@ -91,8 +99,11 @@ class Crowd {
     const uint32_t first = world_.engine->num_cached_blocks(id);
     const auto pages = world_.engine->expect_external(id, first + 1 + mix_.below(5));
     const std::vector<kv::BlockName> names = world_.engine->block_names(id);
+    const uint32_t groups = world_.engine->num_groups();
     for (uint32_t i = 0; i < pages.size(); ++i) {
-      awaited_.push_back({id, first + i, pages[i], names[first + i]});
+      if (pages[i] == kv::no_page) continue;
+      awaited_.push_back(
+          {id, first * groups + i, pages[i], kv::page_name(names[first + i / groups], i % groups)});
     }
     if (pages.empty()) return;
     spec.prefill_only = true;
@@ -148,7 +159,7 @@ class Crowd {
     world_.take(world_.engine->accept(world_.compute(std::move(plan))));
   }
 
-  const SimOptions options_{.vocab_size = 60, .memory_tokens = 2};
+  const SimOptions options_;
   const EngineLimits limits_{.running_max = 12, .chunk_tokens = 48, .step_tokens_max = 90};
   SimMix mix_;
   SimWorld world_, source_;
@@ -157,16 +168,28 @@ class Crowd {
   std::optional<engine::StepPlan> plan_;
 };
 
-TEST_CASE("random operations leave right outputs and no page behind") {
+/// Returns how often sequences were preempted.
+uint64_t operate(const std::vector<uint32_t>& windows, uint32_t pages) {
   uint64_t preemptions = 0;
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
-    Crowd crowd(seed);
+    Crowd crowd(seed, windows, pages);
     for (int i = 0; i < 1000; ++i) crowd.operate();
     crowd.drain();
     preemptions += crowd.check();
   }
-  CHECK(preemptions > 0);
+  return preemptions;
+}
+
+TEST_CASE("random operations leave right outputs and no page behind") {
+  CHECK(operate({}, 14) > 0);
+}
+
+TEST_CASE("the same where layer groups let pages go that left their windows") {
+  CHECK(operate({1}, 18) > 0);
+  CHECK(operate({64}, 18) > 0);
+  CHECK(operate({100, 40}, 24) > 0);
+  CHECK(operate({129, 65, 3}, 28) > 0);
 }
 
 }  // namespace

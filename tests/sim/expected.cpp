@@ -19,6 +19,7 @@ std::vector<int32_t> prompt_of(const actors::GenerateRequest& request) {
 }
 
 uint32_t memory_tokens = 0;
+std::vector<uint32_t> windows;
 
 template <class T>
 bool is_prefix(const T& part, const T& whole) {
@@ -37,6 +38,7 @@ engine::SimOptions device_options() {
   options.vocab_size = static_cast<uint32_t>(tokenizer()->size());
   options.context_max = context_max;
   options.memory_tokens = memory_tokens;
+  options.windows = windows;
   options.clock = [] { return TimeUs{0}; };
   return options;
 }
@@ -45,10 +47,16 @@ void set_memory_tokens(uint32_t count) {
   memory_tokens = count;
 }
 
+void set_windows(std::vector<uint32_t> of_groups) {
+  windows = std::move(of_groups);
+}
+
 struct PlainRun::Parts {
   Parts(size_t pages, const actors::GenerateRequest& request)
       : backend(device_options()),
-        pool(kv::allocate_region(pages * backend.kv_layout().block_bytes()).value(),
+        pool(kv::allocate_region(pages * backend.kv_layout().num_groups() *
+                                 backend.kv_layout().block_bytes())
+                 .value(),
              backend.kv_layout()),
         index(pool, events),
         engine((attach(), backend), pool, index, limits()),

@@ -19,6 +19,8 @@ engine::SimOptions device_options();
 /// From now on draws depend on so many newest tokens; 0: on all. A few make text that repeats
 /// itself, which can be guessed.
 void set_memory_tokens(uint32_t count);
+/// Windows of the devices' further layer groups, for the next rigs.
+void set_windows(std::vector<uint32_t> of_groups);
 /// Holds every request of a plan.
 inline constexpr uint32_t context_max = 4096;
 

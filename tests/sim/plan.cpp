@@ -199,6 +199,12 @@ Plan make_plan(Random& random) {
     plan.read_wrong = 0.1;
     plan.read_silent = 0.01;
   }
+  // Not drawn, so that what a seed stands for stays what it was.
+  if (plan.nodes.front().pages % 2 == 0) {
+    plan.windows = {100};
+    // The longest request takes that many more; stores keep or have no disk as before.
+    for (NodePlan& node : plan.nodes) node.pages += 8;
+  }
   return plan;
 }
 
@@ -282,7 +288,8 @@ std::string Plan::describe() const {
   }
   return text + concat(duplicates ? "with" : "without", " duplicates, reads fail ", read_fail,
                        " wrong ", read_wrong, " silent ", read_silent, ", draws depend on ",
-                       memory_tokens, " tokens (0: all)\n");
+                       memory_tokens, " tokens (0: all), ", windows.size(),
+                       " groups with a window\n");
 }
 
 }  // namespace troupe::sim

@@ -66,7 +66,8 @@ struct Plan {
   std::vector<RequestPlan> requests;
   std::vector<FaultPlan> faults;
   bool duplicates = false;
-  uint32_t memory_tokens = 0;  ///< what the device's draws depend on; 0: all tokens
+  uint32_t memory_tokens = 0;     ///< what the device's draws depend on; 0: all tokens
+  std::vector<uint32_t> windows;  ///< of the devices' layer groups besides the first
   double read_fail = 0, read_wrong = 0, read_silent = 0;
   TimeUs faults_end_us = 0;       ///< from then on nothing goes wrong and everything must finish
   TimeUs silence_us = 0;          ///< since then no client is heard until the faults end; 0: not so

@@ -51,6 +51,7 @@ World::World(uint64_t seed, Random random, Plan plan, bool trace)
   process_clock = &virtual_now;
   actors::replace_random(&virtual_random);
   set_memory_tokens(plan_.memory_tokens);
+  set_windows(plan_.windows);
   links_.duplicates = plan_.duplicates;
   if (plan_.connections_stay) links_.hung_us = 60 * second;
   reads_.faults = {plan_.read_fail, plan_.read_wrong, plan_.read_silent, 0};

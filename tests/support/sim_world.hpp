@@ -46,7 +46,8 @@ inline SimOutput sim_plain(engine::SequenceSpec spec, const engine::SimOptions& 
   engine::EngineLimits limits;
   limits.chunk_tokens = limits.step_tokens_max = options.step_tokens_max;
   limits.draft_tokens_max = 0;
-  const auto pages = static_cast<uint32_t>(spec.tokens.size() + spec.sampling.max_tokens) / 64 + 2;
+  const auto blocks = static_cast<uint32_t>(spec.tokens.size() + spec.sampling.max_tokens) / 64 + 2;
+  const auto pages = blocks * static_cast<uint32_t>(1 + options.windows.size());
   SimWorld world(options, limits, pages);
   const engine::SequenceId id = world.add(std::move(spec));
   world.run();

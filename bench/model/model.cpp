@@ -54,8 +54,11 @@ class Workload {
       made.tokens.push_back({static_cast<int32_t>((first + i + 7 * sequence) * 31 % vocab), -1});
     }
     const uint32_t shared = shared_prompt / page_tokens;
-    for (uint32_t page = 0; page * page_tokens < first + count; ++page) {
-      made.block_table.push_back(page < shared ? page : page + sequence);
+    const uint32_t groups = backend_.kv_layout().num_groups();
+    for (uint32_t group = 0; group < groups; ++group) {
+      for (uint32_t block = 0; block * page_tokens < first + count; ++block) {
+        made.block_table.push_back((block < shared ? block : block + sequence) * groups + group);
+      }
     }
     made.num_draws = 1;
     made.sampling = &sampling_;
@@ -176,7 +179,7 @@ int main(int argc, char** argv) {
   }
   rows.push_back(bench::row("load", {loading.wall * 1e3}, "ms"));
   rows.push_back(bench::row("pack", {packing.wall * 1e3}, "ms"));
-  constexpr uint32_t pages = (8192 + 64 * 256) / page_tokens;
+  const uint32_t pages = (8192 + 64 * 256) / page_tokens * (*backend)->kv_layout().num_groups();
   auto region = kv::allocate_region(pages * (*backend)->kv_layout().block_bytes());
   if (!region.ok() || !(*backend)->attach_pool(*region).ok()) return 1;
   Workload work(**backend);

@@ -9,10 +9,12 @@
 namespace troupe::actors {
 namespace {
 
-/// A worker that was killed is missed for as long as this takes: what two spans of a prompt may
-/// take, and the spans after them again. Their length fits, within these bounds.
+/// A worker that was killed is missed for as long as this takes, and the first token of a start
+/// waits for it: what two spans of a prompt may take, whose length fits within these bounds, and
+/// how long others are begun after them.
 constexpr double probe_us = 200'000;
-constexpr uint32_t probe_tokens_min = 8, probe_tokens_max = 64;
+constexpr uint32_t probe_tokens_min = 8, probe_tokens_max = 32;
+constexpr TimeUs deep_us = 50'000;
 /// A token of a prompt takes about this much of a step of one token.
 constexpr double prompt_share = 0.5;
 constexpr uint32_t deep_blocks_max = 4;
@@ -64,7 +66,7 @@ Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
   profile.set_prefill_us_per_token(shallow / count);
   profile.set_transfer_bytes_per_us(copy_bytes_per_us(pool, pages.front(), pages.back()));
   // The deep span reads what is before it, so that is written first, as far as there is time.
-  const TimeUs deadline = now_us() + static_cast<TimeUs>(probe_us);
+  const TimeUs deadline = now_us() + deep_us;
   for (uint32_t at = count; at + count <= covered && now_us() < deadline; at += count) {
     TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count, 1));
     const double context = static_cast<double>(at) * count;

@@ -196,6 +196,12 @@ void WorkerLogic::take_delta(const engine::Delta& in, std::map<PeerKey, v1::Delt
   Choice& choice = choices_.at(key);
   metrics_.on_draws(key, in, now_);
   if (!in.draws.empty()) pin_prompt(choice);
+  // What its siblings find was computed for the same request.
+  if (choice.choice == 0 && choice.stats.blocks_moved() == 0 &&
+      in.taken_tokens > choice.stats.cached_tokens()) {
+    choice.stats.set_cached_tokens(in.taken_tokens);
+    choice.stats_news = true;
+  }
   v1::Delta delta;
   delta.set_request_id(choice.request_id);
   delta.set_choice(choice.choice);

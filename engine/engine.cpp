@@ -13,7 +13,8 @@ Engine::Impl::Impl(Backend& backend_in, kv::Pool& pool_in, kv::LocalIndex& index
       index(index_in),
       limits(limits_in),
       block_tokens(pool_in.layout().tokens_per_block),
-      groups(pool_in.layout().num_groups()) {
+      groups(pool_in.layout().num_groups()),
+      branches(pool_in.num_pages(), block_tokens) {
   limits.running_max = std::max(1u, limits.running_max);
   limits.chunk_tokens = std::max(1u, limits.chunk_tokens);
   step_tokens_max =

@@ -42,6 +42,7 @@ struct Delta {
   std::vector<Draw> draws;
   uint32_t drafted = 0;                ///< drafts verified in this step
   uint32_t accepted_drafts = 0;        ///< how many of them are among `draws`
+  uint32_t taken_tokens = 0;           ///< of the prompt, found or brought in so far, not computed
   std::optional<FinishReason> finish;  ///< the sequence is gone from the engine
   std::optional<Error> error;          ///< with finish = failed
 };

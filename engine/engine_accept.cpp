@@ -96,6 +96,7 @@ uint32_t Engine::Impl::append_draws(Sequence& s, const Planned& span, const Span
   Delta delta;
   delta.sequence = s.id;
   delta.first_index = s.history.num_output_tokens();
+  delta.taken_tokens = std::min(s.num_taken, s.history.num_prompt_tokens);
   uint32_t accepted_drafts = 0;
   for (uint32_t i = 0; i < span.draws; ++i) {
     const Draw& draw = result.draws[i];

@@ -72,6 +72,7 @@ void Engine::Impl::preempt(Sequence& s) {
   leave_queues(s);
   drop_blocks(s);
   s.state = SequenceState::waiting;
+  s.preempted = true;
   waiting.emplace(s.id, &s);
   ++counters.preemptions;
 }
@@ -94,7 +95,9 @@ void Engine::Impl::match_blocks(Sequence& s) {
     }
     s.num_indexed = first + static_cast<uint32_t>(found.size());
     take_windows(s, first, s.num_indexed);
-    counters.cached_tokens += s.num_indexed * block_tokens - s.num_computed;
+    const uint32_t gain = s.num_indexed * block_tokens - s.num_computed;
+    counters.cached_tokens += gain;
+    if (!s.preempted && s.state == SequenceState::running) s.num_taken += gain;
     s.num_computed = s.num_indexed * block_tokens;
     if (!s.prefill_only) s.num_announced = std::max(s.num_announced, s.num_indexed);
     if (!s.started) s.num_cached = s.num_indexed;
@@ -138,11 +141,40 @@ void Engine::Impl::give_up_last_block(Sequence& s) {
   counters.cached_tokens -= block_tokens;
 }
 
+void Engine::Impl::take_branch(Sequence& s) {
+  if (!backend.capabilities().host_memory || s.num_computed != s.num_indexed * block_tokens) return;
+  // The newest token is computed in any case: what follows is drawn from its logits.
+  const uint32_t open = s.remaining(block_tokens) - (s.prefill_only ? 0 : 1);
+  if (open < limits::branch_tokens_min) return;
+  const std::span<const int32_t> tokens =
+      std::span<const int32_t>(s.history.tokens).subspan(s.num_computed, open);
+  const kv::BlockName& parent = s.num_indexed == 0 ? s.root : s.names[s.num_indexed - 1];
+  const auto has_pages = [this](const kv::BlockName& name) {
+    for (uint32_t group = 0; group < groups; ++group) {
+      if (!index.find(kv::page_name(name, group))) return false;
+    }
+    return true;
+  };
+  const auto branch = branches.longest(parent, tokens, has_pages);
+  if (!branch || branch->shared < limits::branch_tokens_min) return;
+  for (uint32_t group = 0; group < groups; ++group) {
+    const kv::PageId source = index.find(kv::page_name(branch->name, group))->page;
+    std::memcpy(pool.page(s.page(s.num_indexed, group)), pool.page(source),
+                pool.layout().block_bytes());
+  }
+  s.num_computed += branch->shared;
+  counters.cached_tokens += branch->shared;
+}
+
 void Engine::Impl::index_blocks(Sequence& s) {
   // A sequence ended in mid-step may have computed a block that its tokens do not name yet.
   const uint32_t full = std::min(s.num_computed / block_tokens, s.num_names());
   for (; s.num_indexed < full; ++s.num_indexed) {
-    for (uint32_t group = 0; group < groups; ++group) index_page(s, s.num_indexed, group);
+    const uint32_t block = s.num_indexed;
+    for (uint32_t group = 0; group < groups; ++group) index_page(s, block, group);
+    branches.remember(block == 0 ? s.root : s.names[block - 1], s.names[block],
+                      std::span<const int32_t>(s.history.tokens)
+                          .subspan(size_t{block} * block_tokens, block_tokens));
   }
   unclaim(s, std::min(s.num_indexed, s.claims_end));
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/branches.hpp"
 #include "engine/draft_limits.hpp"
 #include "engine/engine.hpp"
 #include "engine/policy.hpp"
@@ -66,6 +67,8 @@ struct Engine::Impl {
   void copy_last_block(Sequence& s);
   /// There is no room for a copy: the block is computed.
   void give_up_last_block(Sequence& s);
+  /// Takes over the first tokens of the block to be computed from one that begins with them.
+  void take_branch(Sequence& s);
   void index_blocks(Sequence& s);
   void index_page(Sequence& s, uint32_t block, uint32_t group);
   void announce(Sequence& s, Outcome& out);
@@ -154,6 +157,7 @@ struct Engine::Impl {
   std::map<SequenceId, Sequence*> waiting, running;
   uint32_t num_held = 0;
   std::unordered_map<kv::BlockName, SequenceId, kv::BlockNameHash> claims;
+  Branches branches;
   /// Sequences with something to tell in the next outcome that no step result brings.
   std::set<SequenceId> untold;
 

@@ -148,7 +148,9 @@ bool Engine::Impl::admit(Sequence& s) {
       truncate_blocks(s, before);
       return false;
     }
+    take_branch(s);
   }
+  if (!s.preempted) s.num_taken = s.num_computed;
   waiting.erase(s.id);
   running.emplace(s.id, &s);
   s.state = SequenceState::running;

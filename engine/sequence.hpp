@@ -59,6 +59,8 @@ struct Sequence {
   uint32_t num_indexed = 0;             ///< leading blocks that are in the index
   uint32_t num_announced = 0;           ///< leading blocks that need no BlockReady any more
   uint32_t num_cached = 0;              ///< leading blocks found before it started
+  uint32_t num_taken = 0;               ///< tokens whose KV it found, or was brought, when it ran
+  bool preempted = false;               ///< what it finds from now on may be its own
   ExternalBlocks external;
   uint32_t claims_begin = 0, claims_end = 0;  ///< blocks claimed for in-flight sharing
 

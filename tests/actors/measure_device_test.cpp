@@ -44,7 +44,7 @@ TEST_CASE("a slow device is not measured for seconds") {
   const auto profile = measure(20, options);
   REQUIRE(profile.ok());
   CHECK(profile->prefill_us_per_token() >= 20'000);
-  // 64 tokens in each span would take 4 s.
+  // 32 tokens in each span would take 2 s.
   CHECK(now_us() - before < 1'500'000);
 }
 

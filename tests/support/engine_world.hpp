@@ -23,6 +23,7 @@ struct SimOutput {
   std::vector<float> logprobs;
   uint32_t first_index = 0;  ///< of tokens[0]; more than 0 after a resume
   uint32_t accepted_drafts = 0;
+  uint32_t taken_tokens = 0;
   std::optional<engine::FinishReason> finish;
   std::optional<Error> error;
   std::vector<engine::BlockReady> blocks;
@@ -92,6 +93,7 @@ class EngineWorld {
         output.logprobs.push_back(draw.logprob);
       }
       output.accepted_drafts += delta.accepted_drafts;
+      output.taken_tokens = delta.taken_tokens;
       output.finish = delta.finish;
       output.error = delta.error;
     }

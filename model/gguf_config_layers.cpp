@@ -64,19 +64,42 @@ Status read_gguf_experts(const GgufKeys& keys, const Family& family, ModelConfig
   return check_experts(e, "the metadata");
 }
 
+namespace {
+
+/// Which layers have a window: as the file says, for each layer or by a period whose last layer has
+/// none, else as the family has it.
+Result<std::vector<bool>> windowed_layers(const GgufKeys& keys, const Family& family,
+                                          uint32_t num_layers) {
+  constexpr const char* name = "attention.sliding_window_pattern";
+  std::vector<bool> windowed(num_layers, family.windows == Windows::all);
+  if (family.windows != Windows::alternate && family.windows != Windows::pattern) return windowed;
+  const GgufValue* value = keys.file().value(keys.key(name));
+  if (value != nullptr && value->type == GgufType::array) {
+    TROUPE_ASSIGN(auto flags, required(find_flags(keys.file(), keys.key(name)), keys.key(name)));
+    if (flags.size() != num_layers) {
+      return error(Code::corrupt, concat("the metadata key ", keys.key(name), " has ", flags.size(),
+                                         " elements, the model has ", num_layers, " layers"));
+    }
+    return flags;
+  }
+  const uint32_t usual = family.windows == Windows::pattern ? 6 : 2;
+  TROUPE_ASSIGN(const uint32_t period, keys.number_or(name, usual, limits::layers_max));
+  for (uint32_t i = 0; i < num_layers; ++i) windowed[i] = period == 0 || (i + 1) % period != 0;
+  return windowed;
+}
+
+}  // namespace
+
 Status read_gguf_layers(const GgufKeys& keys, const Family& family, ModelConfig& config) {
   config.layers.assign(config.num_layers, LayerConfig{});
   TROUPE_ASSIGN(const uint32_t window,
                 keys.number_or("attention.sliding_window", 0, limits::context_max));
   TROUPE_ASSIGN(const uint32_t dense,
                 keys.number_or("leading_dense_block_count", 0, limits::layers_max));
-  constexpr uint32_t pattern = 6;
+  TROUPE_ASSIGN(const std::vector<bool> windowed, windowed_layers(keys, family, config.num_layers));
   for (uint32_t i = 0; i < config.num_layers; ++i) {
     LayerConfig& layer = config.layers[i];
-    const bool windowed = family.windows == Windows::all ||
-                          (family.windows == Windows::alternate && i % 2 == 0) ||
-                          (family.windows == Windows::pattern && (i + 1) % pattern != 0);
-    if (windowed && window != 0) {
+    if (windowed[i] && window != 0) {
       layer.window = window;
       layer.local_rope = family.local_rope;
     }

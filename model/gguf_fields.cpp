@@ -118,4 +118,26 @@ Result<std::optional<std::vector<int32_t>>> find_integers(const GgufFile& file,
   return std::optional(std::move(numbers));
 }
 
+Result<std::optional<std::vector<bool>>> find_flags(const GgufFile& file, std::string_view key) {
+  const GgufValue* value = file.value(key);
+  if (value == nullptr) return std::optional<std::vector<bool>>();
+  const bool bytes = value->element == GgufType::boolean;
+  const bool words = value->element == GgufType::i32 || value->element == GgufType::u32;
+  if (value->type != GgufType::array || !(bytes || words)) {
+    return wrong_type(key, *value, "array of bool");
+  }
+  std::vector<bool> flags;
+  flags.reserve(static_cast<size_t>(value->count));
+  ByteReader reader(value->payload);
+  for (uint64_t i = 0; i < value->count; ++i) {
+    const uint32_t flag = bytes ? *reader.read<uint8_t>() : *reader.read<uint32_t>();
+    if (flag > 1) {
+      return error(Code::corrupt, concat("element ", i, " of the metadata key ", key, " is ", flag),
+                   "0 or 1");
+    }
+    flags.push_back(flag == 1);
+  }
+  return std::optional(std::move(flags));
+}
+
 }  // namespace troupe::model

@@ -25,6 +25,8 @@ Result<std::optional<std::vector<std::string_view>>> find_texts(const GgufFile& 
 /// An array of 32-bit integers, signed or not.
 Result<std::optional<std::vector<int32_t>>> find_integers(const GgufFile& file,
                                                           std::string_view key);
+/// An array of booleans, or of 32-bit integers that are 0 or 1.
+Result<std::optional<std::vector<bool>>> find_flags(const GgufFile& file, std::string_view key);
 
 /// The value of a key that must be there.
 template <class T>

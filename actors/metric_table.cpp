@@ -58,8 +58,6 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_FAILED_READS, counter, "failed_reads", "reads that ended with an error"},
     {v1::METRIC_BAD_CHECKSUMS, counter, "bad_checksums", "blocks read and thrown away"},
     {v1::METRIC_SERVED_BYTES_TCP, counter, "served_tcp_bytes", "KV sent to readers over TCP"},
-    {v1::METRIC_REFUSED_CONNECTIONS, counter, "refused_connections",
-     "connections that a data port turned away"},
     {v1::METRIC_CHOICES_MOVED, counter, "choices_moved", "sent on to another worker"},
     {v1::METRIC_FETCHED_BLOCKS, counter, "fetched_blocks", "KV blocks read from stores"},
     {v1::METRIC_STORE_BLOCKS, gauge, "store_blocks", "KV blocks that a store can give out"},
@@ -86,6 +84,8 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_STORE_DISK_CORRUPT, counter, "store_disk_corrupt", "blocks found damaged there"},
     {v1::METRIC_STORE_DISK_FAILED, counter, "store_disk_failed", "reads and writes that failed"},
     {v1::METRIC_DEVICE_BLOCKS_PINNED, gauge, "device_blocks_pinned", "kept for a time, as asked"},
+    {v1::METRIC_REFUSED_CONNECTIONS, counter, "refused_connections",
+     "connections that a data port turned away"},
 };
 
 constexpr DistributionInfo distribution_rows[] = {

@@ -138,7 +138,10 @@ void StoreOffers::drop_all() {
 void StoreOffers::apply(uint64_t id, const transport::SourceActions& actions) {
   // A store that reads is told nothing on the way: what it may read, it knows from the offer.
   if (actions.over) ports_.revoke(id);
-  for (const kv::PageId page : actions.unpin) pool_.release(page);
+  for (const kv::PageId page : actions.unpin) {
+    if (!actions.over) ports_.revoke_page(id, page);
+    pool_.release(page);
+  }
   num_pinned_ -= static_cast<uint32_t>(actions.unpin.size());
   if (actions.over) sessions_.erase(id);
 }

@@ -29,6 +29,7 @@ struct OfferPorts {
   /// The session may read the page of our pool / may read nothing any more.
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  std::function<void(uint64_t session, kv::PageId page)> revoke_page;
 };
 
 class StoreOffers {

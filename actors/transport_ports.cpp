@@ -20,6 +20,9 @@ TransportPorts transport_ports(std::shared_ptr<transport::Transport> transport,
   ports.disconnect = [transport](transport::PeerId peer) { transport->disconnect(peer); };
   ports.grant = [transport](uint64_t session, kv::PageId page) { transport->grant(session, page); };
   ports.revoke = [transport](uint64_t session) { transport->revoke(session); };
+  ports.revoke_page = [transport](uint64_t session, kv::PageId page) {
+    transport->revoke_page(session, page);
+  };
   ports.stats = [transport] { return transport->stats(); };
   return ports;
 }

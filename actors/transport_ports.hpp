@@ -29,6 +29,7 @@ struct TransportPorts {
   std::function<void(transport::PeerId)> disconnect;
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  std::function<void(uint64_t session, kv::PageId page)> revoke_page;
   /// May be empty on its own.
   std::function<transport::TransportStats()> stats;
 

@@ -36,6 +36,9 @@ WorkerPorts WorkerCore::make_ports() {
   ports.grant = [this](uint64_t session, kv::PageId page) {
     if (!setup_.transport.empty()) setup_.transport.grant(session, page);
   };
+  ports.revoke_page = [this](uint64_t session, kv::PageId page) {
+    if (!setup_.transport.empty()) setup_.transport.revoke_page(session, page);
+  };
   ports.revoke = [this](uint64_t session) {
     if (!setup_.transport.empty()) setup_.transport.revoke(session);
   };

@@ -41,6 +41,7 @@ struct WorkerPorts {
   /// The session may read the page of our pool / may read nothing any more.
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  std::function<void(uint64_t session, kv::PageId page)> revoke_page;
   /// Offers blocks to a store; answered by offers().on_reply().
   std::function<void(PeerKey store, const v1::Offer&)> send_offer;
   /// A number for a session that nobody else has.

@@ -126,7 +126,10 @@ void WorkerLogic::apply(uint64_t session, const transport::SourceActions& action
   if (actions.tell_last) announce.set_last(true);
   if (actions.tell_failure) *announce.mutable_failure() = schemas::to_wire(*actions.tell_failure);
   if (actions.over) ports_.revoke(session);
-  for (const kv::PageId page : actions.unpin) parts_.pool.release(page);
+  for (const kv::PageId page : actions.unpin) {
+    if (!actions.over) ports_.revoke_page(session, page);
+    parts_.pool.release(page);
+  }
   if (!actions.over) return;
   const auto sequence = found->second.sequence;
   const uint64_t fetch = found->second.fetch_session;

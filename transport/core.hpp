@@ -37,6 +37,7 @@ class Transport::Core : public std::enable_shared_from_this<Transport::Core> {
   void disconnect(PeerId peer);
   void grant(uint64_t token, kv::PageId page);
   void revoke(uint64_t token) { grants_.revoke(token); }
+  void revoke_page(uint64_t token, kv::PageId page) { grants_.revoke_page(token, page); }
   TransportStats stats();
 
  private:

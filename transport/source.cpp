@@ -32,6 +32,14 @@ void GrantTable::revoke(uint64_t token) {
   pages_.erase(token);
 }
 
+void GrantTable::revoke_page(uint64_t token, kv::PageId page) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(token);
+  if (found == pages_.end()) return;
+  found->second.erase(page);
+  if (found->second.empty()) pages_.erase(found);
+}
+
 bool GrantTable::allows(uint64_t token, kv::PageId page) const {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(token);

@@ -27,6 +27,7 @@ class GrantTable {
  public:
   void grant(uint64_t token, kv::PageId page);
   void revoke(uint64_t token);
+  void revoke_page(uint64_t token, kv::PageId page);
   [[nodiscard]] bool allows(uint64_t token, kv::PageId page) const;
   [[nodiscard]] size_t size() const;
 

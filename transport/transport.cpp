@@ -66,6 +66,10 @@ void Transport::grant(uint64_t token, kv::PageId page) {
 void Transport::revoke(uint64_t token) {
   core_->revoke(token);
 }
+
+void Transport::revoke_page(uint64_t token, kv::PageId page) {
+  core_->revoke_page(token, page);
+}
 TransportStats Transport::stats() const {
   return core_->stats();
 }

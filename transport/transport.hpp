@@ -127,6 +127,8 @@ class Transport {
   void grant(uint64_t token, kv::PageId page);
   /// The session may read nothing any more.
   void revoke(uint64_t token);
+  /// Nor this page, which may then be given to others.
+  void revoke_page(uint64_t token, kv::PageId page);
 
   [[nodiscard]] TransportStats stats() const;
 

@@ -22,6 +22,7 @@ inline actors::WorkerPorts WorldWorker::ports(WorkerWorld& world) {
   };
   ports.submit = [this](engine::StepPlan plan) { running = std::move(plan); };
   ports.grant = [this](uint64_t session, kv::PageId page) { granted.insert({session, page}); };
+  ports.revoke_page = [this](uint64_t session, kv::PageId page) { granted.erase({session, page}); };
   ports.revoke = [this](uint64_t session) {
     std::erase_if(granted, [session](const auto& entry) { return entry.first == session; });
   };

@@ -42,6 +42,9 @@ actors::TransportPorts Reads::add(LifeId life, PageMemory memory) {
   ports.grant = [this, life](uint64_t session, kv::PageId page) {
     workers_[life].granted.insert({session, page});
   };
+  ports.revoke_page = [this, life](uint64_t session, kv::PageId page) {
+    workers_[life].granted.erase({session, page});
+  };
   ports.revoke = [this, life](uint64_t session) {
     auto& granted = workers_[life].granted;
     granted.erase(granted.lower_bound({session, 0}), granted.upper_bound({session, kv::no_page}));

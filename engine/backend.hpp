@@ -32,7 +32,7 @@ class Backend {
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual const Capabilities& capabilities() const = 0;
-  /// Layout of a block of the only layer group.
+  /// Layout of a page, and which layers share one.
   [[nodiscard]] virtual const kv::KvLayout& kv_layout() const = 0;
   /// The memory that page ids index: page p lies at p * kv_layout().block_bytes(). Called once,
   /// before the first submit.

@@ -66,29 +66,38 @@ function(troupe_precompile target)
 endfunction()
 
 # Files named after an instruction set (*_avx2.cpp) are compiled for it and are called only after
-# the CPU was asked.
+# the CPU was asked. Sanitized, kernels are without the checks of each address that make clang
+# compile one for ten minutes instead of twenty seconds: ASan sees what lies outside of memory.
 function(troupe_isa_flags)
+  if(TROUPE_SANITIZE)
+    foreach(file ${ARGN})
+      if(file MATCHES "/kernels_")
+        set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS
+          "-fno-sanitize=alignment,object-size,pointer-overflow,bounds")
+      endif()
+    endforeach()
+  endif()
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     foreach(file ${ARGN})
       if(file MATCHES "_neon\\.cpp$")
-        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod")
+        set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS "-march=armv8.2-a+dotprod")
       endif()
     endforeach()
     return()
   endif()
   foreach(file ${ARGN})
     if(file MATCHES "_avx2\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
     elseif(file MATCHES "_avxvnni\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS
         "-mavxvnni;-mavx2;-mfma;-mf16c")
     elseif(file MATCHES "_avx512\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS
         "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx2;-mfma;-mf16c")
     elseif(file MATCHES "_shani\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-msha;-msse4.1;-mssse3")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS "-msha;-msse4.1;-mssse3")
     elseif(file MATCHES "_sse42\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-msse4.2")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS "-msse4.2")
     endif()
   endforeach()
 endfunction()

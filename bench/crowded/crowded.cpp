@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/thread_pool.hpp"
+#include "bench/options.hpp"
 #include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "kv/region.hpp"
@@ -27,32 +28,17 @@ using namespace troupe;
 namespace {
 
 struct Flags {
-  std::string path = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
-  int threads = 0, rounds = 3;
+  bench::ModelOptions common;
+  int rounds = 3;
   double seconds = 2;
-  bool json = false;
 };
 
 Flags parse(int argc, char** argv) {
   Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--json") {
-      flags.json = true;
-    } else if (flag == "--threads") {
-      flags.threads = std::atoi(value), ++i;
-    } else if (flag == "--seconds") {
-      flags.seconds = std::atof(value), ++i;
-    } else if (flag == "--rounds") {
-      flags.rounds = std::max(1, std::atoi(value)), ++i;
-    } else if (flag[0] != '-') {
-      flags.path = flag;
-    } else {
-      std::fprintf(stderr, "crowded: unknown flag %s\n", flag.c_str());
-      std::exit(2);
-    }
-  }
+  flags.common = bench::parse_options(
+      "crowded", argc, argv,
+      {{"--seconds", [&](const char* value) { flags.seconds = std::atof(value); }},
+       {"--rounds", [&](const char* value) { flags.rounds = std::max(1, std::atoi(value)); }}});
   return flags;
 }
 
@@ -111,13 +97,13 @@ double decode_rate(engine::Backend& backend, double seconds) {
 
 int main(int argc, char** argv) {
   const Flags flags = parse(argc, argv);
-  const auto model = model::load_model(flags.path, {});
+  const auto model = model::load_model(flags.common.path, {});
   if (!model.ok()) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
     return 1;
   }
   cpu::CpuOptions options;
-  options.threads = flags.threads;
+  options.threads = flags.common.threads;
   const auto backend = cpu::make_cpu_backend(*model, options);
   if (!backend.ok()) {
     std::fprintf(stderr, "%s\n", backend.error().message().c_str());
@@ -127,7 +113,7 @@ int main(int argc, char** argv) {
   if (!region.ok() || !(*backend)->attach_pool(*region).ok()) return 1;
 
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = ThreadPool::threads_of(flags.threads);
+  const int threads = ThreadPool::threads_of(flags.common.threads);
   std::vector<bench::Row> rows;
   std::vector<double> alone;
   decode_rate(**backend, flags.seconds / 4);
@@ -148,6 +134,6 @@ int main(int argc, char** argv) {
   rows.insert(rows.begin(), bench::row("alone", std::move(alone), "tokens/s"));
   bench::print("crowded",
                std::string(cpu::name(options.isa)) + ", " + std::to_string(threads) + " threads",
-               rows, flags.json);
+               rows, flags.common.json);
   return 0;
 }

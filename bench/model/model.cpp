@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/options.hpp"
 #include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/pack_file.hpp"
@@ -125,32 +126,17 @@ bool measure(const std::string& name, Workload& work, int repeats, std::vector<b
 }
 
 struct Flags {
-  std::string path = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
+  bench::ModelOptions common;
   std::string rows = "pp512,pp4096,tg128,tg@4096,batch8,batch32";
-  int threads = 0, repeats = 3;
-  bool json = false;
+  int repeats = 3;
 };
 
 Flags parse(int argc, char** argv) {
   Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--json") {
-      flags.json = true;
-    } else if (flag == "--threads") {
-      flags.threads = std::atoi(value), ++i;
-    } else if (flag == "--repeats") {
-      flags.repeats = std::max(1, std::atoi(value)), ++i;
-    } else if (flag == "--rows") {
-      flags.rows = value, ++i;
-    } else if (flag[0] != '-') {
-      flags.path = flag;
-    } else {
-      std::fprintf(stderr, "model: unknown flag %s\n", flag.c_str());
-      std::exit(2);
-    }
-  }
+  flags.common = bench::parse_options(
+      "model", argc, argv,
+      {{"--repeats", [&](const char* value) { flags.repeats = std::max(1, std::atoi(value)); }},
+       {"--rows", [&](const char* value) { flags.rows = value; }}});
   return flags;
 }
 
@@ -160,12 +146,12 @@ int main(int argc, char** argv) {
   const Flags flags = parse(argc, argv);
   std::vector<bench::Row> rows;
   cpu::CpuOptions options;
-  options.threads = flags.threads;
+  options.threads = flags.common.threads;
   Result<std::shared_ptr<const model::Model>> model = Error{};
   const Times loading = time_of([&] {
-    options.pack = cpu::find_pack(flags.path, options.mode);
+    options.pack = cpu::find_pack(flags.common.path, options.mode);
     options.pack_use = cpu::pack_use(true);
-    model = model::load_model(flags.path, {}, cpu::known_digest(options.pack));
+    model = model::load_model(flags.common.path, {}, cpu::known_digest(options.pack));
   });
   if (!model.ok()) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
@@ -189,6 +175,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "model: there is no row %s\n", name.c_str());
     return 2;
   }
-  bench::print("model", cpu::name(options.isa), rows, flags.json);
+  bench::print("model", cpu::name(options.isa), rows, flags.common.json);
   return 0;
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "bench/options.hpp"
 #include "bench/report.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "engine/engine.hpp"
@@ -32,36 +33,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Flags {
-  std::string path = "weights/SmolLM2-135M-Instruct.Q4_1.gguf";
+  bench::ModelOptions common;
   double minutes = 30;
-  int threads = 0;
   uint32_t pages = 16;  ///< few, so that sequences push one another out
   uint32_t seed = 1;
-  bool json = false;
 };
 
 Flags parse(int argc, char** argv) {
   Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--json") {
-      flags.json = true;
-    } else if (flag == "--minutes") {
-      flags.minutes = std::atof(value), ++i;
-    } else if (flag == "--threads") {
-      flags.threads = std::atoi(value), ++i;
-    } else if (flag == "--pages") {
-      flags.pages = static_cast<uint32_t>(std::max(8, std::atoi(value))), ++i;
-    } else if (flag == "--seed") {
-      flags.seed = static_cast<uint32_t>(std::atoi(value)), ++i;
-    } else if (flag[0] != '-') {
-      flags.path = flag;
-    } else {
-      std::fprintf(stderr, "soak: unknown flag %s\n", flag.c_str());
-      std::exit(2);
-    }
-  }
+  flags.common = bench::parse_options(
+      "soak", argc, argv,
+      {{"--minutes", [&](const char* value) { flags.minutes = std::atof(value); }},
+       {"--pages",
+        [&](const char* value) {
+          flags.pages = static_cast<uint32_t>(std::max(8, std::atoi(value)));
+        }},
+       {"--seed",
+        [&](const char* value) { flags.seed = static_cast<uint32_t>(std::atoi(value)); }}});
   return flags;
 }
 
@@ -199,10 +187,10 @@ class Soak {
 
 int main(int argc, char** argv) {
   const Flags flags = parse(argc, argv);
-  const auto model = model::load_model(flags.path, {});
+  const auto model = model::load_model(flags.common.path, {});
   if (!model.ok()) fail(model.error().message());
   cpu::CpuOptions options;
-  options.threads = flags.threads;
+  options.threads = flags.common.threads;
   const auto backend = cpu::make_cpu_backend(*model, options);
   if (!backend.ok()) fail(backend.error().message());
   Soak soak(**backend, flags);
@@ -226,7 +214,7 @@ int main(int argc, char** argv) {
       bench::at_least(bench::row("preemptions", {static_cast<double>(stats.preemptions)}, ""), 1),
       bench::row("resident after a quarter of the time", {early}, "MiB"),
       bench::at_most(bench::row("growth since", {late - early}, "MiB"), 8)};
-  bench::print("soak", cpu::name(options.isa), rows, flags.json);
+  bench::print("soak", cpu::name(options.isa), rows, flags.common.json);
   for (const bench::Row& row : rows) {
     if (!row.ok()) return 1;
   }

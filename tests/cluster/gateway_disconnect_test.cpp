@@ -15,14 +15,7 @@ struct Door {
     cluster = std::make_unique<TestCluster>(setup);
     cluster->up();
     client = cluster->client();
-    REQUIRE(eventually(
-        [&] {
-          RawClient asking(port);
-          asking.send("GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-          asking.read_to_end(5'000);
-          return asking.text().starts_with("HTTP/1.1 200");
-        },
-        20'000));
+    REQUIRE(eventually([&] { return is_ready(port); }, 20'000));
   }
 
   /// Streams that have long prompts of their own.
@@ -34,10 +27,7 @@ struct Door {
                          {"max_tokens", max_tokens},
                          {"stream", true},
                          {"ignore_eos", true}};
-      const std::string sent = body.dump();
-      peers.emplace_back(port);
-      peers.back().send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
-                        std::to_string(sent.size()) + "\r\n\r\n" + sent);
+      peers.push_back(testing::ask(port, "POST", "/v1/completions", body.dump()));
     }
     return peers;
   }

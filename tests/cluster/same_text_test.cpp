@@ -32,13 +32,7 @@ Json body_of(const Asked& asked, bool stream) {
 }
 
 RawClient send(uint16_t port, const Json& body) {
-  RawClient client(port);
-  const std::string sent = body.dump();
-  client.send(
-      "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-      "Content-Length: " +
-      std::to_string(sent.size()) + "\r\n\r\n" + sent);
-  return client;
+  return ask(port, "POST", "/v1/chat/completions", body.dump());
 }
 
 std::string whole_text(RawClient client) {
@@ -63,14 +57,7 @@ std::string streamed_text(RawClient client) {
 }
 
 void check_door(uint16_t port, const std::vector<std::string>& wanted) {
-  REQUIRE(eventually(
-      [&] {
-        RawClient client(port);
-        client.send("GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        client.read_to_end(5'000);
-        return client.text().starts_with("HTTP/1.1 200");
-      },
-      20'000));
+  REQUIRE(eventually([&] { return is_ready(port); }, 20'000));
   for (size_t i = 0; i < wanted.size(); ++i) {
     CAPTURE(i);
     CHECK(whole_text(send(port, body_of(questions()[i], false))) == wanted[i]);

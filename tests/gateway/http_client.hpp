@@ -112,4 +112,39 @@ class RawClient {
   bool is_closed_ = false;
 };
 
+/// The bytes of a request with a JSON body, after whose reply the server closes the connection.
+inline std::string http_request(const std::string& method, const std::string& path,
+                                const std::string& body = {}) {
+  return method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+         "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+/// A connection over which such a request was sent.
+inline RawClient ask(uint16_t port, const std::string& method, const std::string& path,
+                     const std::string& body = {}) {
+  RawClient client(port);
+  client.send(http_request(method, path, body));
+  return client;
+}
+
+/// The whole reply.
+inline std::string asked(uint16_t port, const std::string& method, const std::string& path,
+                         const std::string& body = {}, int timeout_ms = 60'000) {
+  RawClient client = ask(port, method, path, body);
+  CHECK(client.read_to_end(timeout_ms));
+  return client.text();
+}
+
+inline bool is_status(const std::string& reply, int status) {
+  return reply.starts_with("HTTP/1.1 " + std::to_string(status));
+}
+
+/// Whether a token could be produced now.
+inline bool is_ready(uint16_t port) {
+  RawClient client = ask(port, "GET", "/health/ready");
+  client.read_to_end(5'000);
+  return is_status(client.text(), 200);
+}
+
 }  // namespace troupe::testing

@@ -38,12 +38,7 @@ struct Served {
   }
 
   std::string ask(const std::string& method, const std::string& path, const std::string& body) {
-    RawClient client(http->port());
-    client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
-                "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-                "\r\n\r\n" + body);
-    CHECK(client.read_to_end(30'000));
-    return client.text();
+    return asked(http->port(), method, path, body, 30'000);
   }
   int status(const std::string& method, const std::string& path, const std::string& body) {
     const std::string reply = ask(method, path, body);

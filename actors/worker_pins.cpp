@@ -10,8 +10,11 @@ namespace troupe::actors {
 void WorkerLogic::note_blocks(Choice& choice) {
   const std::vector<kv::BlockName>& names = parts_.engine.block_names(*choice.sequence);
   const auto cached = std::span(names).first(parts_.engine.num_cached_blocks(*choice.sequence));
-  pins_.use(cached, now_);
-  pins_.use(kv::window_page_names(parts_.pool.layout(), cached), now_);
+  if (pins_.size() > 0) {
+    pins_.use(cached, now_);
+    // Their names are hashes: not worth making where nothing is pinned.
+    pins_.use(kv::window_page_names(parts_.pool.layout(), cached), now_);
+  }
   uint32_t tokens = 0;
   for (const v1::CachePin& pin : choice.pins) tokens = std::max(tokens, pin.tokens());
   const size_t blocks =

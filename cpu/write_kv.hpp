@@ -20,7 +20,8 @@ struct WriteKvArgs {
   const float* value = nullptr;  ///< [head_dim]
 };
 
-/// To nearest even; a NaN stays one.
+/// To nearest even; a NaN stays one. As model::float_to_bf16, but a template like all inline code
+/// of kernels: the linker must not take one set's instructions for another's.
 template <class Isa>
 uint16_t to_bf16(float x) {
   uint32_t bits;

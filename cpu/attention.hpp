@@ -7,13 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/online_softmax.hpp"
 #include "cpu/read_kv.hpp"
 #include "cpu/simd_math.hpp"
 
 namespace troupe::cpu {
 
-inline constexpr uint32_t tile_positions = 64;
-inline constexpr uint32_t split_positions = 1024;
 inline constexpr uint32_t attention_tokens_max = 16;  ///< query tokens of one call
 
 struct AttentionArgs {
@@ -31,6 +30,10 @@ struct AttentionArgs {
   float* out = nullptr;          ///< as query
   size_t stride = 0;
   float* scratch = nullptr;  ///< attention_scratch_floats(head_dim, group)
+  /// The splits to compute. Some of them only: their states are left in `partial` and `out` is not
+  /// written until merge_attention has them all.
+  uint32_t first_split = 0, end_split = UINT32_MAX;
+  float* partial = nullptr;  ///< attention_partial_floats for all splits of the span's positions
 };
 
 inline uint32_t padded_dim(uint32_t head_dim) {
@@ -42,12 +45,10 @@ inline size_t attention_scratch_floats(uint32_t head_dim, uint32_t group) {
   return 2 * tile_positions * dim + size_t{attention_tokens_max} * group * 2 * (dim + 2);
 }
 
-/// Online softmax of one query: within the split (running) and over the splits before (merged).
-struct SoftmaxState {
-  float maximum;
-  float sum;
-  float* acc;  ///< [padded dim]
-};
+/// Room for the states of every split: [splits][queries][maximum, sum, padded dim].
+inline size_t attention_partial_floats(uint32_t head_dim, uint32_t queries, uint32_t splits) {
+  return size_t{splits} * queries * (padded_dim(head_dim) + 2);
+}
 
 template <class Isa>
 struct Attention {
@@ -57,14 +58,7 @@ struct Attention {
 
   static uint32_t padded_dim_of(const AttentionArgs& a) { return (a.head_dim + 15) / 16 * 16; }
 
-  /// One query against the tile at hand.
-  struct Query {
-    const float* vector;  ///< [head_dim]
-    uint32_t valid;       ///< positions of the tile that it sees
-    SoftmaxState split;
-    float p[tile_positions];
-    float factor;  ///< e^(old - new maximum)
-  };
+  using Query = typename OnlineSoftmax<Isa>::Query;
 
   /// Asks for what lies `ahead` bytes from a row that is being read; 0: for nothing.
   static void prefetch(const void* row, ptrdiff_t ahead, size_t bytes) {
@@ -107,38 +101,6 @@ struct Attention {
     }
     for (int n = 0; n < Q; ++n) {
       for (uint32_t i = query[n].valid; i < tile_positions; ++i) query[n].p[i] = minus_infinity;
-    }
-  }
-
-  /// Scores to weights, maxima and sums. The queries go through each step together: their chains
-  /// are long and overlap that way.
-  template <int Q>
-  static void soften(Query* query) {
-    float maximum[Q], fall[Isa::width] = {};
-    for (int n = 0; n < Q; ++n) {
-      Lanes<Isa> highest(minus_infinity);
-      for (int i = 0; i < vectors; ++i) {
-        F& part = highest.part[i % Lanes<Isa>::parts];
-        part = Isa::max(Isa::load(query[n].p + i * Isa::width), part);
-      }
-      maximum[n] = max_of<Isa>(query[n].split.maximum, highest.maximum());
-      fall[n] = query[n].split.maximum - maximum[n];
-      query[n].split.maximum = maximum[n];
-    }
-    Isa::store(fall, exp_lanes<Isa>(Isa::load(fall)));
-    Lanes<Isa> sum[Q];
-    for (int n = 0; n < Q; ++n) query[n].factor = fall[n];
-    for (int i = 0; i < vectors; ++i) {
-      for (int n = 0; n < Q; ++n) {
-        float* p = query[n].p + i * Isa::width;
-        const F e = exp_lanes<Isa>(Isa::sub(Isa::load(p), Isa::set(maximum[n])));
-        Isa::store(p, e);
-        F& part = sum[n].part[i % Lanes<Isa>::parts];
-        part = Isa::add(part, e);
-      }
-    }
-    for (int n = 0; n < Q; ++n) {
-      query[n].split.sum = query[n].split.sum * query[n].factor + sum[n].sum();
     }
   }
 
@@ -199,7 +161,7 @@ struct Attention {
   template <int Q, class Element>
   static void attend(const AttentionArgs& a, const Tile<Element>& tile, Query* query) {
     scores<Q>(a, tile.k, tile.ahead, query);
-    soften<Q>(query);
+    OnlineSoftmax<Isa>::template soften<Q>(query);
     uint32_t d = 0;
     for (; d + 4 * width <= tile.dims; d += 4 * width) {
       accumulate<Q, 4>(tile.v, tile.v_stride, d, tile.ahead, query);
@@ -215,31 +177,6 @@ struct Attention {
     if (count == 3) attend<3>(a, tile, query);
     if (count == 2) attend<2>(a, tile, query);
     if (count == 1) attend<1>(a, tile, query);
-  }
-
-  /// Adds a finished split to the splits before it and empties it. `first`: there are none.
-  static void merge(uint32_t dim, bool first, SoftmaxState& merged, SoftmaxState& split) {
-    if (first) {
-      for (uint32_t d = 0; d < dim; ++d) merged.acc[d] = split.acc[d];
-      merged.maximum = split.maximum;
-      merged.sum = split.sum;
-    } else {
-      const float maximum = max_of<Isa>(merged.maximum, split.maximum);
-      const float before = exp_one<Isa>(merged.maximum - maximum);
-      const float now = exp_one<Isa>(split.maximum - maximum);
-      for (uint32_t d = 0; d < dim; ++d) {
-        merged.acc[d] = merged.acc[d] * before + split.acc[d] * now;
-      }
-      merged.sum = merged.sum * before + split.sum * now;
-      merged.maximum = maximum;
-    }
-    clear(dim, split);
-  }
-
-  static void clear(uint32_t dim, SoftmaxState& state) {
-    state.maximum = minus_infinity;
-    state.sum = 0.0f;
-    for (uint32_t d = 0; d < dim; ++d) state.acc[d] = 0.0f;
   }
 };
 
@@ -270,6 +207,28 @@ struct AttentionPass {
     p[1] = s.sum;
   }
 
+  [[nodiscard]] float* partial(uint32_t split, uint32_t query) const {
+    return a.partial + (size_t{split} * queries + query) * (dim + 2);
+  }
+  /// Adds the split to those before it, or leaves it for merge_attention; empties it.
+  void finish_split(uint32_t query, uint32_t split, SoftmaxState& finished) const {
+    if (a.partial != nullptr) {
+      float* p = partial(split, query);
+      p[0] = finished.maximum;
+      p[1] = finished.sum;
+      for (uint32_t d = 0; d < dim; ++d) p[2 + d] = finished.acc[d];
+      OnlineSoftmax<Isa>::clear(dim, finished);
+      return;
+    }
+    SoftmaxState merged = state(query, 1);
+    OnlineSoftmax<Isa>::merge(dim, split == 0, merged, finished);
+    save(query, 1, merged);
+  }
+  void write_out(uint32_t query, const SoftmaxState& merged) const {
+    float* out = a.out + query / a.group * a.stride + query % a.group * a.head_dim;
+    for (uint32_t d = 0; d < a.head_dim; ++d) out[d] = merged.acc[d] / merged.sum;
+  }
+
   /// Queries from `query` on, up to three at once; returns how many.
   template <class Element>
   uint32_t attend_some(uint32_t first, const typename Kernel::template Tile<Element>& data,
@@ -289,9 +248,7 @@ struct AttentionPass {
     for (uint32_t n = 0; n < count; ++n) {
       const uint32_t position = a.first_position + (query + n) / a.group;
       if (position < first + tile_positions || split_ends) {
-        SoftmaxState merged = state(query + n, 1);
-        Kernel::merge(dim, first < split_positions, merged, batch[n].split);
-        save(query + n, 1, merged);
+        finish_split(query + n, first / split_positions, batch[n].split);
       }
       save(query + n, 0, batch[n].split);
     }
@@ -344,16 +301,37 @@ void attention(const AttentionArgs& a) {
   const AttentionPass<Isa> pass(a);
   for (uint32_t query = 0; query < pass.queries; ++query) {
     SoftmaxState split = pass.state(query, 0);
-    Attention<Isa>::clear(pass.dim, split);
+    OnlineSoftmax<Isa>::clear(pass.dim, split);
     pass.save(query, 0, split);
   }
-  for (uint32_t first = 0; first < a.first_position + a.num_tokens; first += tile_positions) {
-    pass.attend_tile(first);
+  const uint32_t splits = (a.first_position + a.num_tokens - 1) / split_positions + 1;
+  const uint32_t end_split = a.end_split < splits ? a.end_split : splits;
+  const uint32_t end = a.first_position + a.num_tokens;
+  for (uint32_t split = a.first_split; split < end_split; ++split) {
+    const uint32_t begin = split * split_positions;
+    for (uint32_t at = 0; at < split_positions && begin + at < end; at += tile_positions) {
+      pass.attend_tile(begin + at);
+    }
   }
+  if (a.partial != nullptr) return;
   for (uint32_t query = 0; query < pass.queries; ++query) {
-    const SoftmaxState merged = pass.state(query, 1);
-    float* out = a.out + query / a.group * a.stride + query % a.group * a.head_dim;
-    for (uint32_t d = 0; d < a.head_dim; ++d) out[d] = merged.acc[d] / merged.sum;
+    pass.write_out(query, pass.state(query, 1));
+  }
+}
+
+/// Merges the splits that calls with the same arguments left in `partial`, and writes `out`.
+template <class Isa>
+void merge_attention(const AttentionArgs& a) {
+  const AttentionPass<Isa> pass(a);
+  for (uint32_t query = 0; query < pass.queries; ++query) {
+    const uint32_t position = a.first_position + query / a.group;
+    SoftmaxState merged = pass.state(query, 1);
+    for (uint32_t split = 0; split <= position / split_positions; ++split) {
+      float* p = pass.partial(split, query);
+      SoftmaxState finished{p[0], p[1], p + 2};
+      OnlineSoftmax<Isa>::merge(pass.dim, split == 0, merged, finished);
+    }
+    pass.write_out(query, merged);
   }
 }
 

@@ -153,7 +153,7 @@ struct GeneralAttention {
     if (split[0] == 0.0f) return;
     float* before = state(query, 1);
     SoftmaxState merged = read(before), now = read(split);
-    Kernel::merge(dim, before[0] == 0.0f, merged, now);
+    OnlineSoftmax<Isa>::merge(dim, before[0] == 0.0f, merged, now);
     write(before, merged);
     write(split, now);
     before[0] = 1.0f;
@@ -202,7 +202,7 @@ void general_attention(const GeneralAttentionArgs& a) {
     for (uint32_t which = 0; which < 2; ++which) {
       float* state = pass.state(query, which);
       SoftmaxState cleared = pass.read(state);
-      Attention<Isa>::clear(pass.dim, cleared);
+      OnlineSoftmax<Isa>::clear(pass.dim, cleared);
       pass.write(state, cleared);
       state[0] = 0.0f;
     }

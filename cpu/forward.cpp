@@ -9,9 +9,6 @@
 namespace troupe::cpu {
 namespace {
 
-/// Query heads that pass over a tile of K and V together: bounds the memory of their sums.
-constexpr uint32_t queries_at_once_max = 16;
-
 uint32_t widest_input(const model::ModelConfig& c) {
   return std::max({c.hidden_size, c.ffn_size, c.num_heads * c.head_dim, c.experts.ffn_size,
                    c.experts.shared_ffn_size, c.latent.query_rank,
@@ -38,7 +35,7 @@ Forward::Forward(const PackedModel& model, const model::ModelConfig& config,
 
 void Forward::run(const Batch& batch) {
   resize(static_cast<uint32_t>(batch.ids.size()));
-  plan_attention(batch);
+  share_out_attention(batch);
   embed(batch);
   tabulate(batch, config_.rope, angles_);
   tabulate(batch, config_.local_rope, local_angles_);
@@ -97,32 +94,21 @@ void Forward::resize(uint32_t tokens) {
   grow(chosen_, config_.experts.per_token);
 }
 
-void Forward::plan_attention(const Batch& batch) {
-  attention_items_.clear();
+void Forward::share_out_attention(const Batch& batch) {
+  plan_attention(batch.spans,
+                 {.kv_heads = config_.num_kv_heads,
+                  .group = config_.group_size(),
+                  .head_dim = config_.head_dim,
+                  .threads = static_cast<uint32_t>(compute_.num_parts())},
+                 attention_plan_);
+  if (attention_partial_.size() < attention_plan_.partial_floats) {
+    attention_partial_.resize(attention_plan_.partial_floats);
+  }
+  if (config_.indexer.heads == 0) return;
   uint32_t positions = 0;
   for (const BatchSpan& span : batch.spans) {
     positions = std::max(positions, span.first_position + span.num_tokens);
-    for (uint32_t t = 0; t < span.num_tokens; t += attention_tokens_max) {
-      AttentionItem item;
-      item.span = span;
-      item.span.first_token += t;
-      item.span.first_position += t;
-      item.span.num_tokens = std::min(attention_tokens_max, span.num_tokens - t);
-      for (item.kv_head = 0; item.kv_head < config_.num_kv_heads; ++item.kv_head) {
-        for (uint32_t q = 0; q < config_.group_size(); q += queries_at_once_max) {
-          item.first_query = q;
-          item.num_queries = std::min(queries_at_once_max, config_.group_size() - q);
-          attention_items_.push_back(item);
-        }
-      }
-    }
   }
-  // The longest first, so that no thread starts a long one when the others are done.
-  std::stable_sort(attention_items_.begin(), attention_items_.end(),
-                   [](const AttentionItem& a, const AttentionItem& b) {
-                     return a.span.first_position > b.span.first_position;
-                   });
-  if (config_.indexer.heads == 0) return;
   selected_stride_ = (positions + tile_positions - 1) / tile_positions;
   selected_.resize(std::max(selected_.size(), tokens_ * selected_stride_));
 }

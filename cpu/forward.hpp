@@ -8,34 +8,16 @@
 #include <vector>
 
 #include "base/thread_pool.hpp"
+#include "cpu/batch.hpp"
 #include "cpu/compute.hpp"
 #include "cpu/kernel_table.hpp"
 #include "cpu/packed_model.hpp"
+#include "cpu/plan_attention.hpp"
 #include "cpu/route_experts.hpp"
 #include "kv/layout.hpp"
 #include "kv/region.hpp"
 
 namespace troupe::cpu {
-
-/// Consecutive tokens of one sequence inside a batch.
-struct BatchSpan {
-  uint32_t first_token = 0;  ///< index in the batch
-  uint32_t num_tokens = 0;
-  uint32_t first_position = 0;
-  const kv::PageId* block_table = nullptr;  ///< [layer group][num_blocks]
-  uint32_t num_blocks = 0;
-  bool write_kv = true;
-
-  /// Pages of one layer group.
-  [[nodiscard]] const kv::PageId* pages(uint32_t group) const {
-    return block_table + size_t{group} * num_blocks;
-  }
-};
-
-struct Batch {
-  std::vector<int32_t> ids;  ///< [tokens]
-  std::vector<BatchSpan> spans;
-};
 
 class Forward {
  public:
@@ -53,20 +35,13 @@ class Forward {
   float* logits(std::span<const uint32_t> tokens);
 
  private:
-  /// Tokens of one span times some query heads of one KV head.
-  struct AttentionItem {
-    BatchSpan span;  ///< at most attention_tokens_max tokens
-    uint32_t kv_head = 0;
-    uint32_t first_query = 0;  ///< of the KV head's group
-    uint32_t num_queries = 0;
-  };
   /// Cosines and sines of one kind of rope: [tokens, dim / 2].
   struct Angles {
     std::vector<float> cosine, sine;
   };
 
   void resize(uint32_t tokens);
-  void plan_attention(const Batch& batch);
+  void share_out_attention(const Batch& batch);
   void embed(const Batch& batch);
   void tabulate(const Batch& batch, const model::RopeConfig& rope, Angles& angles);
   void normalize(const Vector& weight);
@@ -84,6 +59,7 @@ class Forward {
   void norm_heads(const Vector& weight, uint32_t heads, float* row) const;
   void attend(uint32_t layer);
   void attend_plain(const AttentionItem& item, uint32_t layer, float* scratch);
+  [[nodiscard]] AttentionArgs arguments(const AttentionItem& item, uint32_t layer, float* scratch);
   void attend_general(const AttentionItem& item, uint32_t layer, float* scratch);
   [[nodiscard]] bool is_plain(uint32_t layer) const;
   [[nodiscard]] float attention_scale() const;
@@ -135,7 +111,8 @@ class Forward {
   std::vector<float> key_, value_;        ///< [tokens, kv_heads * head_dim]
   std::vector<float> gate_, up_;          ///< [tokens, ffn]
   Angles angles_, local_angles_;
-  std::vector<AttentionItem> attention_items_;
+  AttentionPlan attention_plan_;
+  std::vector<float> attention_partial_;  ///< states of splits that lie in several pieces
   std::vector<std::vector<float>> attention_scratch_;  ///< per part of a parallel step
   std::vector<float> logits_;
 

@@ -96,20 +96,39 @@ float Forward::attention_scale() const {
 
 void Forward::attend(uint32_t layer) {
   const bool plain = is_plain(layer);
+  const auto& items = plain ? attention_plan_.pieces : attention_plan_.items;
   std::atomic<size_t> next{0};
   compute_.in_parts([&](int part, int /*parts*/) {
     float* scratch = attention_scratch_[static_cast<size_t>(part)].data();
-    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < attention_items_.size();) {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < items.size();) {
       if (plain) {
-        attend_plain(attention_items_[i], layer, scratch);
+        attend_plain(items[i], layer, scratch);
       } else {
-        attend_general(attention_items_[i], layer, scratch);
+        attend_general(items[i], layer, scratch);
       }
     }
   });
 }
 
 void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scratch) {
+  AttentionArgs args = arguments(item, layer, scratch);
+  if (item.merge < 0) {
+    kernels_.attention(args);
+    return;
+  }
+  AttentionMerge& merge = attention_plan_.merges[static_cast<size_t>(item.merge)];
+  args.first_split = item.first_split;
+  args.end_split = item.end_split;
+  args.partial = &attention_partial_[merge.partial];
+  kernels_.attention(args);
+  // Who finishes the last piece sees what the others wrote, and is alone with it.
+  const std::atomic_ref<uint32_t> finished(merge.finished);
+  if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 != merge.pieces) return;
+  kernels_.merge_attention(args);
+  finished.store(0, std::memory_order_relaxed);
+}
+
+AttentionArgs Forward::arguments(const AttentionItem& item, uint32_t layer, float* scratch) {
   const kv::LayerPlace place = layout_.place(layer);
   AttentionArgs args;
   args.pool = pool_memory_;
@@ -129,7 +148,7 @@ void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scr
   args.query = &query_[at];
   args.out = &attended_[at];
   args.scratch = scratch;
-  kernels_.attention(args);
+  return args;
 }
 
 void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* scratch) {

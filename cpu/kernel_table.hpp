@@ -36,6 +36,7 @@ struct KernelTable {
                bool neighbours) = nullptr;
   void (*write_kv)(const WriteKvArgs&) = nullptr;
   void (*attention)(const AttentionArgs&) = nullptr;
+  void (*merge_attention)(const AttentionArgs&) = nullptr;
   void (*general_attention)(const GeneralAttentionArgs&) = nullptr;
   void (*index_scores)(const IndexScoresArgs&) = nullptr;
   void (*swiglu)(float* gate, const float* up, uint32_t n) = nullptr;

@@ -45,6 +45,7 @@ constexpr KernelTable make_kernel_table(Isa isa) {
   table.rope = rope<Lanes>;
   table.write_kv = write_kv<Lanes>;
   table.attention = attention<Lanes>;
+  table.merge_attention = merge_attention<Lanes>;
   table.general_attention = general_attention<Lanes>;
   table.index_scores = index_scores<Lanes>;
   table.swiglu = swiglu<Lanes>;

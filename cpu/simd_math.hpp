@@ -45,6 +45,23 @@ inline float one_stored(const Bf16* p) {
   return x;
 }
 
+/// Below this exp_near is not exact: its scale would be no normal number.
+inline constexpr float exp_near_lowest = -86.0f;
+
+/// e^r of the remainder after n = round(x / ln 2), which is left in the low bits of `shifted`.
+template <class Isa>
+inline typename Isa::F exp_remainder(typename Isa::F x, typename Isa::F& shifted) {
+  using F = typename Isa::F;
+  using namespace exp_constants;
+  shifted = Isa::fma(x, Isa::set(log2_e), Isa::set(rounder));
+  const F n = Isa::sub(shifted, Isa::set(rounder));
+  F r = Isa::fma(n, Isa::set(-ln2_high), x);
+  r = Isa::fma(n, Isa::set(-ln2_low), r);
+  F p = Isa::set(terms[0]);
+  for (int i = 1; i < num_terms; ++i) p = Isa::fma(p, r, Isa::set(terms[i]));
+  return p;
+}
+
 /// exp_fixed on lanes.
 template <class Isa>
 inline typename Isa::F exp_lanes(typename Isa::F x) {
@@ -53,17 +70,23 @@ inline typename Isa::F exp_lanes(typename Isa::F x) {
   using namespace exp_constants;
   x = Isa::min(Isa::set(highest), x);
   x = Isa::max(Isa::set(lowest), x);
-  const F shifted = Isa::fma(x, Isa::set(log2_e), Isa::set(rounder));
-  const F n = Isa::sub(shifted, Isa::set(rounder));
-  F r = Isa::fma(n, Isa::set(-ln2_high), x);
-  r = Isa::fma(n, Isa::set(-ln2_low), r);
-  F p = Isa::set(terms[0]);
-  for (int i = 1; i < num_terms; ++i) p = Isa::fma(p, r, Isa::set(terms[i]));
+  F shifted;
+  const F p = exp_remainder<Isa>(x, shifted);
   const I exponent = Isa::sub_int(Isa::bits(shifted), Isa::bits(Isa::set(rounder)));
   const I half = Isa::halve(exponent);
   const F first = Isa::power_of_two(half);
   const F second = Isa::power_of_two(Isa::sub_int(exponent, half));
   return Isa::mul(Isa::mul(p, first), second);
+}
+
+/// The same numbers for lanes in [exp_near_lowest, 0], and NaN for NaN: 2^n is normal there, so
+/// that one exact product does for two.
+template <class Isa>
+inline typename Isa::F exp_near(typename Isa::F x) {
+  typename Isa::F shifted;
+  const typename Isa::F p = exp_remainder<Isa>(x, shifted);
+  const auto rounder = Isa::bits(Isa::set(exp_constants::rounder));
+  return Isa::mul(p, Isa::power_of_two(Isa::sub_int(Isa::bits(shifted), rounder)));
 }
 
 /// exp_fixed of one number.

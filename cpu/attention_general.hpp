@@ -142,7 +142,7 @@ struct GeneralAttention {
     q.vector = a.query + token * a.query_stride + size_t{query % a.group} * a.key_dim;
     q.split = read(split);
     scores(q.vector, seen, q.p);
-    Kernel::template soften<1>(&q);
+    OnlineSoftmax<Isa>::template soften<1>(&q);
     accumulate(q, seen);
     write(split, q.split);
     split[0] = 1.0f;

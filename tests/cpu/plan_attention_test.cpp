@@ -52,7 +52,7 @@ TEST_CASE("plan_attention: pieces cover what the items cover, each once") {
     std::vector<BatchSpan> spans;
     uint32_t token = 0;
     for (uint32_t i = 0; i < 1 + random() % 4; ++i) {
-      const uint32_t tokens = 1 + random() % 40;
+      const auto tokens = static_cast<uint32_t>(1 + random() % 40);
       spans.push_back(span_of(token, static_cast<uint32_t>(random() % 9000), tokens));
       token += tokens;
     }

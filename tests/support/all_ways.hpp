@@ -24,6 +24,7 @@ inline constexpr uint32_t pages_each = 3;
 
 struct Setup {
   cpu::CpuOptions options;
+  uint32_t prompt = prompt_tokens;
   size_t chunk = prompt_tokens;
   uint32_t companions = 0;  ///< other sequences in every step
   bool cached = false;      ///< the whole prompt is there before it is drawn from
@@ -45,28 +46,29 @@ class Run {
     auto made = cpu::make_cpu_backend(std::move(model), setup.options);
     if (!made.ok()) FAIL(made.error().message());
     backend_ = std::move(*made);
-    attach_poisoned_pool(*backend_, 64 * pages_each * (setup.companions + 1));
+    pages_ = (setup.prompt + output_tokens + 63) / 64;
+    attach_poisoned_pool(*backend_, 64 * (pages_each * setup.companions + pages_));
     sampling_.temperature = setup.temperature;
     sampling_.seed = 42;
   }
 
   Outcome operator()() {
     const uint32_t vocab = backend_->capabilities().vocab_size;
-    history_.tokens = random_tokens(prompt_tokens, vocab, 5);
-    history_.num_prompt_tokens = prompt_tokens;
+    history_.tokens = random_tokens(setup_.prompt, vocab, 5);
+    history_.num_prompt_tokens = setup_.prompt;
     // The pages of the sequence under test lie behind those of its company, in descending order.
-    auto pages = pages_from(pages_each * setup_.companions, pages_each);
+    auto pages = pages_from(pages_each * setup_.companions, pages_);
     std::reverse(pages.begin(), pages.end());
-    for (size_t begin = 0; begin < prompt_tokens; begin += setup_.chunk) {
-      const size_t end = std::min<size_t>(begin + setup_.chunk, prompt_tokens);
+    for (size_t begin = 0; begin < setup_.prompt; begin += setup_.chunk) {
+      const size_t end = std::min<size_t>(begin + setup_.chunk, setup_.prompt);
       engine::Span span = make_span(history_.tokens, begin, end, pages);
       for (size_t i = begin; i < end; ++i) {
-        span.score_targets.push_back(i + 1 < prompt_tokens ? history_.tokens[i + 1] : -1);
+        span.score_targets.push_back(i + 1 < setup_.prompt ? history_.tokens[i + 1] : -1);
       }
-      step(std::move(span), end == prompt_tokens && !setup_.cached);
+      step(std::move(span), end == setup_.prompt && !setup_.cached);
     }
     if (setup_.cached) {
-      auto span = make_span(history_.tokens, prompt_tokens - 1, prompt_tokens, pages);
+      auto span = make_span(history_.tokens, setup_.prompt - 1, setup_.prompt, pages);
       span.write_kv = false;
       step(std::move(span), true);
     }
@@ -111,6 +113,7 @@ class Run {
   }
 
   Setup setup_;
+  uint32_t pages_ = 0;  ///< of the sequence under test
   std::unique_ptr<engine::Backend> backend_;
   engine::SamplingParams sampling_;
   engine::TokenHistory history_;

@@ -33,7 +33,7 @@ using engine::SequenceSpec;
 #ifdef TROUPE_FEW_PLANS
 constexpr uint32_t set_ups = 24, plans_min = 600;
 #else
-constexpr uint32_t set_ups = 160, plans_min = 5000;
+constexpr uint32_t set_ups = 80, plans_min = 5000;
 #endif
 
 constexpr uint32_t prompt_max = 150, output_max = 200;
@@ -115,7 +115,8 @@ class SetUp {
       : candidate_(candidate),
         totals_(totals),
         mix_(seed, {.vocab_size = candidate.model->config.vocab_size}),
-        long_outputs_(mix_.chance(30)) {
+        crowded_(seed % 5 == 1),
+        long_outputs_(mix_.chance(30) || crowded_) {
     options_.mode = mix_.chance(20) ? cpu::ComputeMode::exact : cpu::ComputeMode::fast;
     options_.kv_types.keys = mix_.any({kv::KvType::f16, kv::KvType::bf16, kv::KvType::q8_0});
     options_.kv_types.values = options_.kv_types.keys;
@@ -132,11 +133,13 @@ class SetUp {
     const cpu::Isa other = mix_.any({cpu::Isa::avx2, cpu::Isa::avxvnni});
     if (mix_.chance(40) && cpu::cpu_has(other)) options_.isa = other;
     device_ = make_backend(candidate, options_);
-    limits_ = {.running_max = mix_.any({1u, 3u, 256u}),
+    limits_ = {.running_max = crowded_ ? 256u : mix_.any({1u, 3u, 256u}),
                .chunk_tokens = mix_.any({1u, 5u, 16u, 64u, 100u, 256u}),
                .step_tokens_max = mix_.any({1u, 3u, 13u, 64u, 300u}),
                .draft_tokens_max = mix_.any({0u, 1u, 8u})};
-    const uint32_t blocks = long_outputs_ ? mix_.any({6u, 7u, 9u}) : mix_.any({3u, 4u, 6u, 40u});
+    const uint32_t blocks = crowded_        ? 6
+                            : long_outputs_ ? mix_.any({6u, 7u, 9u})
+                                            : mix_.any({3u, 4u, 6u, 40u});
     world_ = std::make_unique<EngineWorld>(*device_, limits_,
                                            blocks * device_->kv_layout().num_groups());
     const kv::Region& region = world_->pool.region();
@@ -217,6 +220,7 @@ class SetUp {
   const Candidate& candidate_;
   Totals& totals_;
   SimMix mix_;
+  bool crowded_;       ///< all run at once in the smallest pool: sequences are preempted for sure
   bool long_outputs_;  ///< that outgrow the pool together, so that sequences are preempted
   cpu::CpuOptions options_;
   EngineLimits limits_;

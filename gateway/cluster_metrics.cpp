@@ -1,10 +1,9 @@
 #include "gateway/cluster_metrics.hpp"
 
 #include <set>
+#include <utility>
 
 #include "actors/metric_table.hpp"
-#include "base/concat.hpp"
-#include "gateway/counts.hpp"
 
 namespace troupe::gateway {
 namespace {
@@ -13,8 +12,7 @@ constexpr uint32_t interval_ms = 1000;
 constexpr uint64_t first_bound_us = 64;
 constexpr uint64_t last_bound_us = uint64_t{1} << 27;
 
-std::string lines_of(const std::string& name, const std::string& labels,
-                     const actors::Histogram& histogram) {
+void add(MetricLabels labels, const actors::Histogram& histogram, MetricFamilies& families) {
   std::vector<Bucket> buckets;
   uint64_t below = 0;
   uint32_t next = 0;
@@ -24,34 +22,32 @@ std::string lines_of(const std::string& name, const std::string& labels,
     }
     buckets.push_back({static_cast<double>(bound_us) / 1e6, below});
   }
-  return histogram_lines(name, labels, buckets, histogram.count(),
-                         static_cast<double>(histogram.sum_us()) / 1e6);
+  families.add(std::move(labels), buckets, histogram.count(),
+               static_cast<double>(histogram.sum_us()) / 1e6);
 }
 
 }  // namespace
 
-std::string metrics_page(const std::map<std::string, actors::NodeMetrics>& nodes) {
-  std::string out;
-  if (nodes.empty()) return out;
+void tell(const std::map<std::string, actors::NodeMetrics>& nodes, MetricFamilies& families) {
+  if (nodes.empty()) return;
   for (const actors::MetricInfo& info : actors::metric_table()) {
     const std::string name = actors::exported_name(info.metric);
-    out += metric_head(name, info.kind == actors::MetricKind::counter ? "counter" : "gauge",
-                       info.help);
+    if (info.kind == actors::MetricKind::counter) {
+      families.counter(name, info.help);
+    } else {
+      families.gauge(name, info.help);
+    }
     for (const auto& [node, metrics] : nodes) {
-      const double value =
-          static_cast<double>(metrics.value(info.metric)) * actors::scale(info.metric);
-      out += concat(name, "{node=\"", escaped_label(node), "\"} ", metric_value(value), "\n");
+      families.add({{"node", node}},
+                   static_cast<double>(metrics.value(info.metric)) * actors::scale(info.metric));
     }
   }
   for (const actors::DistributionInfo& info : actors::distribution_table()) {
-    const std::string name = actors::exported_name(info.distribution);
-    out += metric_head(name, "histogram", info.help);
+    families.histogram(actors::exported_name(info.distribution), info.help);
     for (const auto& [node, metrics] : nodes) {
-      out += lines_of(name, concat("node=\"", escaped_label(node), "\""),
-                      metrics.distribution(info.distribution));
+      add({{"node", node}}, metrics.distribution(info.distribution), families);
     }
   }
-  return out;
 }
 
 Result<std::unique_ptr<ClusterMetrics>> ClusterMetrics::attach(
@@ -86,9 +82,9 @@ actors::Taken ClusterMetrics::take(const v1::NodeInfo& node, const v1::MetricsUp
   return known.take(update);
 }
 
-std::string ClusterMetrics::page() const {
+void ClusterMetrics::tell(MetricFamilies& families) const {
   const std::lock_guard lock(mutex_);
-  return metrics_page(nodes_);
+  gateway::tell(nodes_, families);
 }
 
 }  // namespace troupe::gateway

@@ -1,4 +1,4 @@
-// What every process of the cluster counts, as lines of a page of Prometheus metrics.
+// What every process of the cluster counts, for the page of metrics.
 #pragma once
 
 #include <map>
@@ -8,12 +8,13 @@
 
 #include "actors/metrics_subscriber.hpp"
 #include "actors/monitor.hpp"
+#include "gateway/metric_families.hpp"
 
 namespace troupe::gateway {
 
-/// The lines of some nodes, by their names: each family once, with the label "node". Durations in
-/// powers of two from 64 us to 134 s.
-std::string metrics_page(const std::map<std::string, actors::NodeMetrics>& nodes);
+/// Adds what some nodes count, by their names: each family once, with the label "node". Durations
+/// in powers of two from 64 us to 134 s.
+void tell(const std::map<std::string, actors::NodeMetrics>& nodes, MetricFamilies& families);
 
 /// Attached to the cluster as long as it lives.
 class ClusterMetrics {
@@ -21,7 +22,7 @@ class ClusterMetrics {
   /// Errors: failed_precondition (certificates).
   static Result<std::unique_ptr<ClusterMetrics>> attach(const actors::ClientOptions& options);
 
-  [[nodiscard]] std::string page() const;
+  void tell(MetricFamilies& families) const;
 
  private:
   ClusterMetrics() = default;

@@ -1,8 +1,9 @@
 #include "gateway/counts.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <utility>
 
+#include "base/concat.hpp"
 #include "gateway/limits.hpp"
 
 namespace troupe::gateway {
@@ -14,46 +15,13 @@ void Spread::add(double seconds) {
   sum_ += seconds;
 }
 
-std::string Spread::lines(const std::string& name, const std::string& labels) const {
+void Spread::tell(MetricLabels labels, MetricFamilies& families) const {
   std::vector<Bucket> buckets;
   uint64_t below = 0;
-  for (size_t i = 0; i < bounds_s.size(); ++i)
+  for (size_t i = 0; i < bounds_s.size(); ++i) {
     buckets.push_back({bounds_s[i], below += counts_[i]});
-  return histogram_lines(name, labels, buckets, count_, sum_);
-}
-
-std::string metric_value(double value) {
-  std::ostringstream out;
-  out.precision(15);
-  out << value;
-  return std::move(out).str();
-}
-
-std::string histogram_lines(const std::string& name, const std::string& labels,
-                            const std::vector<Bucket>& buckets, uint64_t count, double sum_s) {
-  const std::string before = labels.empty() ? "" : labels + ",";
-  const std::string braces = labels.empty() ? "" : "{" + labels + "}";
-  std::string out;
-  for (const Bucket& bucket : buckets) {
-    out += concat(name, "_bucket{", before, "le=\"", metric_value(bucket.bound_s), "\"} ",
-                  bucket.below, "\n");
   }
-  out += concat(name, "_bucket{", before, "le=\"+Inf\"} ", count, "\n");
-  out += concat(name, "_sum", braces, " ", metric_value(sum_s), "\n");
-  return out + concat(name, "_count", braces, " ", count, "\n");
-}
-
-std::string escaped_label(const std::string& value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
-std::string metric_head(const std::string& name, const char* type, const std::string& help) {
-  return concat("# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+  families.add(std::move(labels), buckets, count_, sum_);
 }
 
 void Counts::reply(const std::string& route, int status, double seconds) {
@@ -128,19 +96,16 @@ void Counts::end() {
   running_ -= 1;
 }
 
-std::string Counts::page() const {
+void Counts::tell(MetricFamilies& families) const {
   const std::lock_guard lock(mutex_);
-  std::string out = metric_head("troupe_gateway_requests_total", "counter",
-                                "Requests answered, by route and status.");
+  families.counter("troupe_gateway_requests_total", "Requests answered, by route and status.");
   for (const auto& [key, count] : replies_) {
-    out += concat("troupe_gateway_requests_total{route=\"", key.first, "\",status=\"", key.second,
-                  "\"} ", count, "\n");
+    families.add({{"route", key.first}, {"status", std::to_string(key.second)}}, count);
   }
-  out += metric_head("troupe_gateway_running_requests", "gauge", "Generations under way.");
-  out += concat("troupe_gateway_running_requests ", running_, "\n");
-  out += metric_head("troupe_gateway_cancelled_total", "counter",
-                     "Generations whose client went away.");
-  out += concat("troupe_gateway_cancelled_total ", cancelled_, "\n");
+  families.gauge("troupe_gateway_running_requests", "Generations under way.");
+  families.add({}, static_cast<double>(running_));
+  families.counter("troupe_gateway_cancelled_total", "Generations whose client went away.");
+  families.add({}, cancelled_);
   const std::vector<std::tuple<const char*, const char*, uint64_t Usage::*>> tokens = {
       {"troupe_gateway_prompt_tokens_total", "Tokens of prompts.", &Usage::prompt_tokens},
       {"troupe_gateway_output_tokens_total", "Tokens of outputs.", &Usage::output_tokens},
@@ -149,21 +114,22 @@ std::string Counts::page() const {
       {"troupe_gateway_accepted_draft_tokens_total", "Tokens of outputs that were guessed ahead.",
        &Usage::accepted}};
   for (const auto& [name, help, member] : tokens) {
-    out += metric_head(name, "counter", help);
-    for (const auto& [tenant, usage] : usage_) {
-      out += concat(name, "{tenant=\"", escaped_label(tenant), "\"} ", usage.*member, "\n");
-    }
+    families.counter(name, help);
+    for (const auto& [tenant, usage] : usage_) families.add({{"tenant", tenant}}, usage.*member);
   }
-  out += metric_head("troupe_gateway_unknown_fields_total", "counter",
-                     "Fields of requests that were ignored, by name.");
-  for (const auto& [name, count] : unknown_) {
-    out += concat("troupe_gateway_unknown_fields_total{field=\"", name, "\"} ", count, "\n");
-  }
-  out += metric_head("troupe_gateway_request_seconds", "histogram",
+  families.counter("troupe_gateway_unknown_fields_total",
+                   "Fields of requests that were ignored, by name.");
+  for (const auto& [name, count] : unknown_) families.add({{"field", name}}, count);
+  families.histogram("troupe_gateway_request_seconds",
                      "From the whole request to the end of its reply, by route.");
-  for (const auto& [route, spread] : durations_) {
-    out += spread.lines("troupe_gateway_request_seconds", concat("route=\"", route, "\""));
-  }
+  for (const auto& [route, spread] : durations_) spread.tell({{"route", route}}, families);
+  tell_stages(families);
+  families.histogram("troupe_gateway_parse_seconds",
+                     "The gateway's own work before the cast gets a request.");
+  parse_.tell({}, families);
+}
+
+void Counts::tell_stages(MetricFamilies& families) const {
   const std::vector<std::tuple<const char*, const char*, Spread StageTimes::*>> spreads = {
       {"ttft", "From the whole request to its first token.", &StageTimes::ttft},
       {"itl", "Between two messages with tokens of one stream.", &StageTimes::itl},
@@ -172,18 +138,12 @@ std::string Counts::page() const {
       {"transfer", "From the first block announced to the last one read.", &StageTimes::transfer},
       {"decode", "From the first token to the last.", &StageTimes::decode}};
   for (const auto& [stage, help, member] : spreads) {
-    const std::string name = concat("troupe_gateway_", stage, "_seconds");
-    out += metric_head(name, "histogram", concat(help, " By tenant and route."));
+    families.histogram(concat("troupe_gateway_", stage, "_seconds"),
+                       concat(help, " By tenant and route."));
     for (const auto& [key, stages] : stages_) {
-      out += (stages.*member)
-                 .lines(name, concat("tenant=\"", escaped_label(key.first), "\",route=\"",
-                                     key.second, "\""));
+      (stages.*member).tell({{"tenant", key.first}, {"route", key.second}}, families);
     }
   }
-  out += metric_head("troupe_gateway_parse_seconds", "histogram",
-                     "The gateway's own work before the cast gets a request.");
-  out += parse_.lines("troupe_gateway_parse_seconds", "");
-  return out;
 }
 
 }  // namespace troupe::gateway

@@ -1,4 +1,4 @@
-// What a gateway counts of itself, as a page of Prometheus metrics. Thread-safe.
+// What a gateway counts of itself, for its page of metrics. Thread-safe.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gateway/metric_families.hpp"
 #include "gateway/shape.hpp"
 
 namespace troupe::gateway {
@@ -20,29 +21,13 @@ class Spread {
   static constexpr std::array<double, 15> bounds_s = {
       0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
   void add(double seconds);
-  /// The lines of one histogram.
-  [[nodiscard]] std::string lines(const std::string& name, const std::string& labels) const;
+  void tell(MetricLabels labels, MetricFamilies& families) const;
 
  private:
   std::array<uint64_t, bounds_s.size() + 1> counts_{};
   uint64_t count_ = 0;
   double sum_ = 0;
 };
-
-/// A label's value as it stands between quotes.
-std::string escaped_label(const std::string& value);
-/// A value with all the digits that a long sum needs.
-std::string metric_value(double value);
-/// How many were at most a bound, in seconds.
-struct Bucket {
-  double bound_s = 0;
-  uint64_t below = 0;
-};
-/// The lines of one histogram; `labels` as they stand between braces, maybe none.
-std::string histogram_lines(const std::string& name, const std::string& labels,
-                            const std::vector<Bucket>& buckets, uint64_t count, double sum_s);
-/// "# HELP" and "# TYPE".
-std::string metric_head(const std::string& name, const char* type, const std::string& help);
 
 /// How long the stages of generations took; of one tenant and route.
 struct StageTimes {
@@ -66,9 +51,10 @@ class Counts {
   /// Microseconds of the gateway's own work on a request, before the cast got it.
   void parsed(double seconds);
 
-  [[nodiscard]] std::string page() const;
+  void tell(MetricFamilies& families) const;
 
  private:
+  void tell_stages(MetricFamilies& families) const;
   /// A tenant as the metrics call it.
   const std::string& told(const std::string& tenant);
 

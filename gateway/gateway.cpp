@@ -34,7 +34,26 @@ struct Gateway::Impl {
   std::unique_ptr<HttpServer> server;
 
   Cast cast();
+  void tell_metrics(MetricFamilies& families) const;
 };
+
+void Gateway::Impl::tell_metrics(MetricFamilies& families) const {
+  const ServerCounts counts = server->counts();
+  families.gauge("troupe_gateway_connections", "Open connections.");
+  families.add({}, counts.connections);
+  families.counter("troupe_gateway_accepted_connections_total", "Connections accepted.");
+  families.add({}, counts.accepted);
+  families.counter("troupe_gateway_refused_connections_total",
+                   "Connections closed at once, beyond a limit.");
+  families.add({}, counts.turned_away);
+  families.counter("troupe_gateway_cut_off_connections_total",
+                   "Connections closed for being too slow.");
+  families.add({}, counts.cut_off);
+  families.counter("troupe_gateway_sends_total",
+                   "Writes to sockets; events of a fast stream share them.");
+  families.add({}, counts.sends);
+  if (metrics) metrics->tell(families);
+}
 
 Cast Gateway::Impl::cast() {
   Cast cast;
@@ -53,22 +72,7 @@ Cast Gateway::Impl::cast() {
   };
   cast.card = [this] { return watcher->card(); };
   cast.unready = [this] { return watcher->unready(); };
-  cast.metrics = [this] {
-    const ServerCounts counts = server->counts();
-    const auto line = [](const char* name, const char* type, const char* help, uint64_t value) {
-      return metric_head(name, type, help) + concat(name, " ", value, "\n");
-    };
-    return line("troupe_gateway_connections", "gauge", "Open connections.", counts.connections) +
-           line("troupe_gateway_accepted_connections_total", "counter", "Connections accepted.",
-                counts.accepted) +
-           line("troupe_gateway_refused_connections_total", "counter",
-                "Connections closed at once, beyond a limit.", counts.turned_away) +
-           line("troupe_gateway_cut_off_connections_total", "counter",
-                "Connections closed for being too slow.", counts.cut_off) +
-           line("troupe_gateway_sends_total", "counter",
-                "Writes to sockets; events of a fast stream share them.", counts.sends) +
-           (metrics ? metrics->page() : std::string());
-  };
+  cast.metrics = [this](MetricFamilies& families) { tell_metrics(families); };
   cast.later = [this](int ms, std::function<void()> run) { server->later(ms, std::move(run)); };
   return cast;
 }

@@ -175,7 +175,10 @@ void Service::tell_ready(Call& call) {
 void Service::tell_metrics(Call& call) {
   HttpReply reply;
   reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  reply.body = counts_.page() + cast_.metrics();
+  MetricFamilies families;
+  counts_.tell(families);
+  cast_.metrics(families);
+  reply.body = families.page();
   answer(call, std::move(reply));
 }
 

@@ -29,8 +29,8 @@ struct Cast {
   std::function<std::shared_ptr<const actors::ModelCard>()> card;
   /// Why no token could be produced now; empty: one could.
   std::function<std::string()> unready;
-  /// Lines for /metrics beside the gateway's own.
-  std::function<std::string()> metrics;
+  /// Adds to /metrics what the gateway does not count itself.
+  std::function<void(MetricFamilies&)> metrics;
   /// Runs something on the server's thread after so many milliseconds.
   std::function<void(int ms, std::function<void()>)> later;
 };

@@ -49,8 +49,7 @@ TEST_CASE("metrics need the role observer, generations the role client") {
         403);
   CHECK(at.post("/v1/chat/completions", chat_body(), bearer("client-key-0123456789"))->status ==
         200);
-  CHECK(at.service->counts().page().find("output_tokens_total{tenant=\"a\"} 5") !=
-        std::string::npos);
+  CHECK(own_metrics(*at.service).find("output_tokens_total{tenant=\"a\"} 5") != std::string::npos);
   REQUIRE(at.cast.requests.size() == 1);
   CHECK(at.cast.requests[0].tenant == "a");
 }
@@ -66,7 +65,7 @@ TEST_CASE("stages are told by tenant and route; tenants beyond the limit are one
     CHECK(at.post("/v1/chat/completions", chat_body(), headers)->status == 200);
     CHECK(at.post("/v1/messages", messages_body(), headers)->status == 200);
   }
-  const std::string page = at.service->counts().page();
+  const std::string page = own_metrics(*at.service);
   CHECK(StrictMetrics::mistake(page) == "");
   const auto count_of = [&](const std::string& stage, const std::string& labels) {
     const std::string line = concat("\ntroupe_gateway_", stage, "_seconds_count{", labels, "} ");

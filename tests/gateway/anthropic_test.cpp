@@ -126,7 +126,7 @@ TEST_CASE("messages: what a coding agent sends") {
   CHECK(at.cast.requests.back().sampling.max_tokens == 500);
   CHECK(chat_of(at)["messages"][1]["role"] == "system");
   CHECK_FALSE(chat_of(at).contains("tools"));
-  CHECK(at.service->counts().page().find("field=\"something_new\"} 1") != std::string::npos);
+  CHECK(own_metrics(*at.service).find("field=\"something_new\"} 1") != std::string::npos);
 }
 
 TEST_CASE("messages: tools and their results reach the template in its own form") {

@@ -23,7 +23,9 @@ TEST_CASE("metrics of two nodes: one head a family, durations in seconds, bucket
   update.set_wall_us(1);
   actors::NodeMetrics node(5);
   REQUIRE(node.take(update) == actors::Taken::taken);
-  const std::string page = gateway::metrics_page({{"a\"b", node}, {"c", node}});
+  gateway::MetricFamilies families;
+  gateway::tell({{"a\"b", node}, {"c", node}}, families);
+  const std::string page = families.page();
   const auto count = [&](const std::string& part) {
     size_t found = 0;
     for (size_t at = 0; (at = page.find(part, at)) != std::string::npos; ++at) ++found;
@@ -38,7 +40,9 @@ TEST_CASE("metrics of two nodes: one head a family, durations in seconds, bucket
   CHECK(count("troupe_ttft_seconds_bucket{node=\"c\",le=\"134.217728\"} 4\n") == 1);
   CHECK(count("troupe_ttft_seconds_bucket{node=\"c\",le=\"+Inf\"} 5\n") == 1);
   CHECK(count("troupe_ttft_seconds_count{node=\"c\"} 5\n") == 1);
-  CHECK(gateway::metrics_page({}).empty());
+  gateway::MetricFamilies none;
+  gateway::tell({}, none);
+  CHECK(none.page().empty());
   CHECK(StrictMetrics::mistake(page) == "");
 }
 

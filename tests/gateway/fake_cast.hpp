@@ -154,7 +154,7 @@ struct FakeService {
       return card;
     };
     functions.unready = [this] { return cast.unready; };
-    functions.metrics = [] { return std::string(); };
+    functions.metrics = [](gateway::MetricFamilies&) {};
     functions.later = [this](int ms, std::function<void()> run) {
       later.emplace_back(ms, std::move(run));
     };
@@ -207,6 +207,13 @@ inline Json messages_body() {
   Json body = chat_body();
   body["max_tokens"] = 50;
   return body;
+}
+
+/// What the service counts itself, as /metrics shows it.
+inline std::string own_metrics(gateway::Service& service) {
+  gateway::MetricFamilies families;
+  service.counts().tell(families);
+  return families.page();
 }
 
 }  // namespace troupe::testing

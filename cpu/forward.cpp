@@ -95,12 +95,14 @@ void Forward::resize(uint32_t tokens) {
 }
 
 void Forward::share_out_attention(const Batch& batch) {
-  plan_attention(batch.spans,
-                 {.kv_heads = config_.num_kv_heads,
-                  .group = config_.group_size(),
-                  .head_dim = config_.head_dim,
-                  .threads = static_cast<uint32_t>(compute_.num_parts())},
-                 attention_plan_);
+  plan_attention(
+      batch.spans,
+      {.kv_heads = config_.num_kv_heads,
+       .group = config_.group_size(),
+       .state_floats = std::max(attention_partial_floats(config_.head_dim, 1, 1),
+                                general_attention_partial_floats(config_.stored_value_dim(), 1, 1)),
+       .threads = static_cast<uint32_t>(compute_.num_parts())},
+      attention_plan_);
   if (attention_partial_.size() < attention_plan_.partial_floats) {
     attention_partial_.resize(attention_plan_.partial_floats);
   }

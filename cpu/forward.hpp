@@ -58,9 +58,12 @@ class Forward {
   void rotate_and_store(const Batch& batch, uint32_t layer);
   void norm_heads(const Vector& weight, uint32_t heads, float* row) const;
   void attend(uint32_t layer);
-  void attend_plain(const AttentionItem& item, uint32_t layer, float* scratch);
-  [[nodiscard]] AttentionArgs arguments(const AttentionItem& item, uint32_t layer, float* scratch);
-  void attend_general(const AttentionItem& item, uint32_t layer, float* scratch);
+  /// Runs the kernel over the piece, and after the last piece of an item merges them.
+  template <class Args>
+  void attend(const AttentionItem& piece, Args args, void (*one)(const Args&),
+              void (*merge_all)(const Args&));
+  AttentionArgs arguments(const AttentionItem& item, uint32_t layer, float* scratch);
+  GeneralAttentionArgs general_arguments(const AttentionItem& item, uint32_t layer, float* scratch);
   [[nodiscard]] bool is_plain(uint32_t layer) const;
   [[nodiscard]] float attention_scale() const;
 

@@ -96,35 +96,38 @@ float Forward::attention_scale() const {
 
 void Forward::attend(uint32_t layer) {
   const bool plain = is_plain(layer);
-  const auto& items = plain ? attention_plan_.pieces : attention_plan_.items;
+  const auto& pieces = attention_plan_.pieces;
   std::atomic<size_t> next{0};
   compute_.in_parts([&](int part, int /*parts*/) {
     float* scratch = attention_scratch_[static_cast<size_t>(part)].data();
-    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < items.size();) {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < pieces.size();) {
       if (plain) {
-        attend_plain(items[i], layer, scratch);
+        attend(pieces[i], arguments(pieces[i], layer, scratch), kernels_.attention,
+               kernels_.merge_attention);
       } else {
-        attend_general(items[i], layer, scratch);
+        attend(pieces[i], general_arguments(pieces[i], layer, scratch), kernels_.general_attention,
+               kernels_.merge_general_attention);
       }
     }
   });
 }
 
-void Forward::attend_plain(const AttentionItem& item, uint32_t layer, float* scratch) {
-  AttentionArgs args = arguments(item, layer, scratch);
-  if (item.merge < 0) {
-    kernels_.attention(args);
+template <class Args>
+void Forward::attend(const AttentionItem& piece, Args args, void (*one)(const Args&),
+                     void (*merge_all)(const Args&)) {
+  if (piece.merge < 0) {
+    one(args);
     return;
   }
-  AttentionMerge& merge = attention_plan_.merges[static_cast<size_t>(item.merge)];
-  args.first_split = item.first_split;
-  args.end_split = item.end_split;
+  AttentionMerge& merge = attention_plan_.merges[static_cast<size_t>(piece.merge)];
+  args.first_split = piece.first_split;
+  args.end_split = piece.end_split;
   args.partial = &attention_partial_[merge.partial];
-  kernels_.attention(args);
+  one(args);
   // Who finishes the last piece sees what the others wrote, and is alone with it.
   const std::atomic_ref<uint32_t> finished(merge.finished);
   if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 != merge.pieces) return;
-  kernels_.merge_attention(args);
+  merge_all(args);
   finished.store(0, std::memory_order_relaxed);
 }
 
@@ -151,7 +154,8 @@ AttentionArgs Forward::arguments(const AttentionItem& item, uint32_t layer, floa
   return args;
 }
 
-void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* scratch) {
+GeneralAttentionArgs Forward::general_arguments(const AttentionItem& item, uint32_t layer,
+                                                float* scratch) {
   const model::LayerConfig kind = config_.layer(layer);
   const Vector& sinks = model_.layers[layer].sinks;
   const kv::LayerPlace place = layout_.place(layer);
@@ -182,7 +186,7 @@ void Forward::attend_general(const AttentionItem& item, uint32_t layer, float* s
   args.query = &query_[item.span.first_token * args.query_stride + head * args.key_dim];
   args.out = &attended_[item.span.first_token * args.out_stride + head * args.value_dim];
   args.scratch = scratch;
-  kernels_.general_attention(args);
+  return args;
 }
 
 }  // namespace troupe::cpu

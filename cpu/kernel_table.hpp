@@ -38,6 +38,7 @@ struct KernelTable {
   void (*attention)(const AttentionArgs&) = nullptr;
   void (*merge_attention)(const AttentionArgs&) = nullptr;
   void (*general_attention)(const GeneralAttentionArgs&) = nullptr;
+  void (*merge_general_attention)(const GeneralAttentionArgs&) = nullptr;
   void (*index_scores)(const IndexScoresArgs&) = nullptr;
   void (*swiglu)(float* gate, const float* up, uint32_t n) = nullptr;
   void (*gelu_tanh)(float* gate, const float* up, uint32_t n) = nullptr;

@@ -47,6 +47,7 @@ constexpr KernelTable make_kernel_table(Isa isa) {
   table.attention = attention<Lanes>;
   table.merge_attention = merge_attention<Lanes>;
   table.general_attention = general_attention<Lanes>;
+  table.merge_general_attention = merge_general_attention<Lanes>;
   table.index_scores = index_scores<Lanes>;
   table.swiglu = swiglu<Lanes>;
   table.gelu_tanh = gelu_tanh<Lanes>;

@@ -52,7 +52,7 @@ void add_items(const BatchSpan& span, const AttentionShape& shape, AttentionPlan
 }
 
 /// Adds the item to the pieces, cut into `wanted` of them if it has as many splits.
-void cut(AttentionItem item, uint64_t wanted, const AttentionShape& shape, AttentionPlan& plan) {
+void cut(AttentionItem item, uint64_t wanted, size_t state_floats, AttentionPlan& plan) {
   const uint32_t splits = splits_of(item);
   const auto count = static_cast<uint32_t>(std::min<uint64_t>(wanted, splits));
   if (count <= 1) {
@@ -60,8 +60,7 @@ void cut(AttentionItem item, uint64_t wanted, const AttentionShape& shape, Atten
     return;
   }
   AttentionMerge merge{.partial = plan.partial_floats, .pieces = count};
-  plan.partial_floats +=
-      attention_partial_floats(shape.head_dim, item.num_queries * item.span.num_tokens, splits);
+  plan.partial_floats += state_floats * item.num_queries * item.span.num_tokens * splits;
   item.merge = static_cast<int>(plan.merges.size());
   plan.merges.push_back(merge);
   for (uint32_t i = 0; i < count; ++i) {
@@ -85,9 +84,8 @@ void plan_attention(const std::vector<BatchSpan>& spans, const AttentionShape& s
   const uint64_t share = std::max<uint64_t>(1, work / (shape.threads * pieces_per_thread));
   for (const AttentionItem& item : plan.items) {
     const uint64_t wanted = shape.threads > 1 ? (work_of(item) + share - 1) / share : 1;
-    cut(item, wanted, shape, plan);
+    cut(item, wanted, shape.state_floats, plan);
   }
-  longest_first(plan.items);
   longest_first(plan.pieces);
 }
 

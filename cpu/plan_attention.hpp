@@ -33,7 +33,7 @@ struct AttentionMerge {
 };
 
 struct AttentionPlan {
-  std::vector<AttentionItem> items;   ///< whole ones, the longest first
+  std::vector<AttentionItem> items;   ///< whole ones
   std::vector<AttentionItem> pieces;  ///< the same work in pieces of splits, the longest first
   std::vector<AttentionMerge> merges;
   size_t partial_floats = 0;
@@ -41,8 +41,8 @@ struct AttentionPlan {
 
 struct AttentionShape {
   uint32_t kv_heads = 0;
-  uint32_t group = 0;  ///< query heads of a KV head
-  uint32_t head_dim = 0;
+  uint32_t group = 0;       ///< query heads of a KV head
+  size_t state_floats = 0;  ///< what a piece leaves of a query and split
   uint32_t threads = 1;
 };
 

@@ -2,6 +2,7 @@
 // a plain computation in double where something is.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -150,6 +151,19 @@ TEST_CASE("windows, caps, sinks, selections and values in keys, on every instruc
       CAPTURE(asked);
       check_close(pool, a);
       if (first.empty()) first = out;
+      CHECK(testing::first_difference(first, out) == -1);
+      // In pieces, the last split first.
+      constexpr uint32_t splits = (positions - 1) / split_positions + 1;
+      std::vector<float> partial(general_attention_partial_floats(dim, tokens * group, splits),
+                                 NAN);
+      std::fill(out.begin(), out.end(), NAN);
+      a.partial = partial.data();
+      for (uint32_t split = splits; split-- > 0;) {
+        a.first_split = split;
+        a.end_split = split + 1;
+        kernels(isa).general_attention(a);
+      }
+      kernels(isa).merge_general_attention(a);
       CHECK(testing::first_difference(first, out) == -1);
     }
   }

@@ -58,7 +58,7 @@ TEST_CASE("plan_attention: pieces cover what the items cover, each once") {
     }
     const AttentionShape shape{.kv_heads = 1 + static_cast<uint32_t>(random() % 4),
                                .group = 1 + static_cast<uint32_t>(random() % 20),
-                               .head_dim = 8,
+                               .state_floats = 8,
                                .threads = 1 + static_cast<uint32_t>(random() % 9)};
     plan_attention(spans, shape, plan);
     const auto whole = visits(plan.items);
@@ -73,7 +73,7 @@ TEST_CASE("plan_attention: pieces cover what the items cover, each once") {
 }
 
 TEST_CASE("plan_attention: one long sequence is shared out evenly, and one thread gets it whole") {
-  AttentionShape shape{.kv_heads = 3, .group = 3, .head_dim = 64, .threads = 2};
+  AttentionShape shape{.kv_heads = 3, .group = 3, .state_floats = 66, .threads = 2};
   AttentionPlan plan;
   plan_attention({span_of(0, 4095, 1)}, shape, plan);
   CHECK(plan.items.size() == 3);

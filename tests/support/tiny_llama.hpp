@@ -19,6 +19,7 @@ struct TinyLlamaShape {
   model::TensorType matrices = model::TensorType::q4_1;
   model::TensorType embedding = model::TensorType::q8_0;  ///< also the output: they are tied
   model::RopePairing pairing = model::RopePairing::norm;
+  float attention_cap = 0.0f;
   uint32_t seed = 1;
 };
 
@@ -39,6 +40,7 @@ class TinyLlamaMaker {
     c.ffn_size = s.ffn_size;
     c.vocab_size = s.vocab_size;
     c.context_max = s.context_max;
+    c.attention_cap = s.attention_cap;
     c.tied_embedding = true;
     c.rope.pairing = s.pairing;
     c.rope.dim = s.head_dim;

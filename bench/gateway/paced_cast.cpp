@@ -144,7 +144,7 @@ PacedGateway::PacedGateway(int64_t step_us) : impl_(std::make_unique<Impl>(step_
   cast.cancel = [impl](uint64_t id) { impl->speaker.cancel(id); };
   cast.card = [card = make_card()] { return card; };
   cast.unready = [] { return std::string(); };
-  cast.metrics = [](MetricFamilies&) {};
+  cast.metrics = [](gateway::MetricFamilies&) {};
   cast.later = [impl](int ms, std::function<void()> run) {
     impl->server->later(ms, std::move(run));
   };

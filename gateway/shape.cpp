@@ -1,5 +1,6 @@
 #include "gateway/shape.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "text/utf8.hpp"
@@ -52,6 +53,26 @@ Usage usage_of(const std::vector<actors::GenerateResult>& results) {
     }
   }
   return usage;
+}
+
+uint64_t reasoning_tokens(const std::vector<actors::GenerateResult>& results,
+                          const actors::ModelCard& card) {
+  uint64_t sum = 0;
+  for (const actors::GenerateResult& result : results) {
+    for (const actors::ChoiceResult& choice : result.choices) {
+      const auto& ids = choice.token_ids;
+      const auto find = [&](const char* mark) {
+        return std::ranges::find_if(ids, [&](int32_t id) { return bytes_of(card, id) == mark; });
+      };
+      const auto begin = find("<think>"), end = find("</think>");
+      if (end != ids.end()) {
+        sum += static_cast<uint64_t>(end - ids.begin()) + 1;
+      } else if (begin != ids.end()) {
+        sum += static_cast<uint64_t>(ids.end() - begin);
+      }
+    }
+  }
+  return sum;
 }
 
 std::string stop_that_matched(const actors::ChoiceResult& choice, const actors::ModelCard& card,

@@ -27,6 +27,10 @@ struct Usage {
   uint64_t drafted = 0, accepted = 0;
 };
 Usage usage_of(const std::vector<actors::GenerateResult>& results);
+/// Output tokens up to a "</think>" of the model's own, or all behind a "<think>" that was not
+/// closed; 0 for a model without such tokens. The prompt may have opened it.
+uint64_t reasoning_tokens(const std::vector<actors::GenerateResult>& results,
+                          const actors::ModelCard& card);
 
 /// One reply. The methods return bytes to send; empty: nothing yet.
 class Shape {

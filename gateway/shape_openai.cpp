@@ -6,7 +6,7 @@
 namespace troupe::gateway {
 namespace {
 
-Json usage_json(const std::vector<actors::GenerateResult>& results) {
+Json usage_json(const std::vector<actors::GenerateResult>& results, const actors::ModelCard& card) {
   const Usage usage = usage_of(results);
   return {
       {"prompt_tokens", usage.prompt_tokens},
@@ -14,7 +14,7 @@ Json usage_json(const std::vector<actors::GenerateResult>& results) {
       {"total_tokens", usage.prompt_tokens + usage.output_tokens},
       {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}, {"audio_tokens", 0}}},
       {"completion_tokens_details",
-       {{"reasoning_tokens", 0},
+       {{"reasoning_tokens", reasoning_tokens(results, card)},
         {"audio_tokens", 0},
         {"accepted_prediction_tokens", usage.accepted},
         {"rejected_prediction_tokens", usage.drafted - std::min(usage.drafted, usage.accepted)}}}};
@@ -65,7 +65,7 @@ class OpenAiShape : public Shape {
         body["choices"].push_back(whole_choice(prompt, choice));
       }
     }
-    body["usage"] = usage_json(results);
+    body["usage"] = usage_json(results, *facts_.card);
     return text_of(body);
   }
 
@@ -97,7 +97,7 @@ class OpenAiShape : public Shape {
     if (include_usage_) {
       Json body = head(true);
       body["choices"] = Json::array();
-      body["usage"] = usage_json(results);
+      body["usage"] = usage_json(results, *facts_.card);
       out += event("", text_of(body));
     }
     return out + event("", "[DONE]");

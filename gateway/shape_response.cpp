@@ -110,11 +110,12 @@ class ResponseShape : public Shape {
     if (!is_complete) body["incomplete_details"] = {{"reason", "max_output_tokens"}};
     body["output"].push_back(item(choice.text, is_complete ? "completed" : "incomplete"));
     const Usage usage = usage_of(results);
-    body["usage"] = {{"input_tokens", usage.prompt_tokens},
-                     {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-                     {"output_tokens", usage.output_tokens},
-                     {"output_tokens_details", {{"reasoning_tokens", 0}}},
-                     {"total_tokens", usage.prompt_tokens + usage.output_tokens}};
+    body["usage"] = {
+        {"input_tokens", usage.prompt_tokens},
+        {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
+        {"output_tokens", usage.output_tokens},
+        {"output_tokens_details", {{"reasoning_tokens", reasoning_tokens(results, *facts_.card)}}},
+        {"total_tokens", usage.prompt_tokens + usage.output_tokens}};
     return body;
   }
 

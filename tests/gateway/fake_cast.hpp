@@ -20,6 +20,8 @@ inline actors::ModelCard small_card() {
   card.output_tokens_max = 500;
   card.has_chat_template = true;
   for (int i = 0; i < 256; ++i) card.token_bytes.push_back(std::string(1, static_cast<char>(i)));
+  card.token_bytes[1] = "<think>";
+  card.token_bytes[2] = "</think>";
   card.vocab_size = 256;
   card.is_control.resize(256);
   return card;

@@ -32,6 +32,27 @@ TEST_CASE("chat: one object with text, usage and finish reason") {
   CHECK(at.cast.requests[0].sampling.temperature == 1.0f);
 }
 
+TEST_CASE("usage: tokens of thinking are counted where the model has marks for them") {
+  const std::pair<std::vector<std::string>, int> cases[] = {
+      {{"Hello"}, 0},
+      {{"\x01hm\x02", "Hello"}, 4},
+      {{"hm", "\x02Hello"}, 3},  // the prompt began it
+      {{"\x01hm, ", "no end"}, 11},
+      {{"\x01\x02", "a\x01"}, 2}};
+  for (const auto& [pieces, tokens] : cases) {
+    CAPTURE(pieces[0]);
+    FakeService at;
+    at.cast.pieces = pieces;
+    Json body = chat_body();
+    body["n"] = 2;
+    const Json usage = at.post("/v1/chat/completions", body)->json()["usage"];
+    CHECK(usage["completion_tokens_details"]["reasoning_tokens"] == 2 * tokens);
+    const Json response =
+        at.post("/v1/responses", {{"model", "m"}, {"input", "Hi"}})->json()["usage"];
+    CHECK(response["output_tokens_details"]["reasoning_tokens"] == tokens);
+  }
+}
+
 TEST_CASE("chat stream: role first, ids and times constant, usage only when asked, [DONE] last") {
   FakeService at;
   Json body = chat_body();

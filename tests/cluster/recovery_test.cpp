@@ -1,4 +1,5 @@
 // Any process may die or stand still under load: no stream ends, no text changes, nothing leaks.
+#include <algorithm>
 #include <csignal>
 
 #include "base/concat.hpp"
@@ -40,6 +41,12 @@ TEST_CASE("recovery: a worker that is told to stop or to drain cuts nothing") {
     return running;
   };
   auto running = run_on_both();
+  // Where the client gets no turn on a busy machine, it may see beginnings when all is said.
+  const auto is_far = [](const auto& one) { return one->tokens() > 1500; };
+  for (int again = 0; again < 10 && std::ranges::any_of(running, is_far); ++again) {
+    for (const auto& one : running) check_same(one->result(), wanted);
+    running = run_on_both();
+  }
   SUBCASE("SIGTERM") {
     const uint64_t before = cluster.incarnation("decode-1");
     REQUIRE(::kill(cluster.pid("decode-1"), SIGTERM) == 0);

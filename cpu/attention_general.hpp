@@ -52,6 +52,7 @@ inline size_t general_attention_partial_floats(uint32_t value_dim, uint32_t quer
   return size_t{splits} * queries * (padded_dim(value_dim) + 3);
 }
 
+/// One call's queries and their running states, which lie in its scratch memory.
 template <class Isa>
 struct GeneralAttention {
   using F = typename Isa::F;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::gateway {
@@ -27,14 +28,16 @@ class MetricFamilies {
 
   /// Of a counter or a gauge.
   void add(MetricLabels labels, double value);
-  void add(MetricLabels labels, uint64_t value) { add(std::move(labels), exact(value)); }
+  void add(MetricLabels labels, uint64_t value) {
+    add(std::move(labels), static_cast<double>(value));
+  }
   /// Of a histogram; `buckets` ascend, without the one that has no bound.
   void add(MetricLabels labels, const std::vector<Bucket>& buckets, uint64_t count, double sum_s);
 
+  /// The page in Prometheus's text format 0.0.4.
   [[nodiscard]] std::string page() const;
 
  private:
-  static double exact(uint64_t value) { return static_cast<double>(value); }
   void begin(const std::string& name, const std::string& help, prometheus::MetricType type);
 
   std::vector<prometheus::MetricFamily> families_;

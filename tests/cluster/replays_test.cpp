@@ -1,9 +1,7 @@
 // What the processes of a cluster said to each other, recorded on the wire and said again.
-#include <sys/socket.h>
-
 #include <algorithm>
+#include <iterator>
 
-#include "base/concat.hpp"
 #include "tests/support/cluster_request.hpp"
 #include "tests/support/strangers.hpp"
 #include "tests/support/wiretap.hpp"

@@ -10,6 +10,9 @@
 namespace troupe::cpu {
 
 std::vector<uint32_t> segment_begins(uint32_t cols, uint32_t step_cols, uint32_t unit_cols) {
+#ifdef TROUPE_FREE_ORDER
+  unit_cols = 0;  // bench/ablation: one chain for all, as if no matrix were ever divided
+#endif
   if (unit_cols == 0) return {0, cols / step_cols};
   const uint64_t unit = std::lcm(uint64_t{unit_cols}, uint64_t{step_cols});
   const uint64_t units = (cols + unit - 1) / unit;

@@ -1,6 +1,8 @@
 // Layers with a window in groups of their own, each with its pages, so that a page goes when its
 // block has slid out of the window. All groups have as many layers as those without a window are:
 // one pool of one page size serves them all, and what is not used is at most part of one group.
+// The pages of group 0 stay as long as the sequence: its blocks are known by them. Where every
+// layer has a window, a few of them lie there too and keep more than they need.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +14,8 @@
 
 namespace troupe::kv {
 
-/// Divides the layers of a model by `windows` [layers] (0: no window). A model whose layers all
-/// have a window, or none has, keeps one group and its layout.
+/// Divides the layers of a model by `windows` [layers] (0: no window). A model without a window
+/// keeps one group and its layout.
 void group_layers(KvLayout& layout, std::span<const uint32_t> windows);
 
 /// Pages that a sequence of `tokens` holds whose last span had `chunk` tokens.

@@ -27,6 +27,11 @@ inline constexpr size_t index_bytes_max = 100'000'000;  ///< model.safetensors.i
 inline constexpr int json_depth_max = 64;
 inline constexpr uint64_t json_values_max = 8'388'608;
 
+/// What is hashed by itself in the digest of the weights, so that threads share them: a constant of
+/// its form, with which every digest changes.
+inline constexpr size_t digest_piece_bytes = size_t{1} << 20;
+inline constexpr size_t digest_threads_max = 16;
+
 inline constexpr uint32_t layers_max = 1'024;
 inline constexpr uint32_t hidden_max = 131'072;
 inline constexpr uint32_t heads_max = 4'096;

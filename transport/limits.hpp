@@ -23,8 +23,11 @@ inline constexpr uint32_t tcp_piece_bytes_min = 64 * 1024;
 inline constexpr uint32_t tcp_piece_bytes_max = 1024 * 1024;
 /// UCX_TCP_TX_SEG_SIZE and UCX_TCP_RX_SEG_SIZE: a piece, our header and UCX's.
 inline constexpr uint32_t tcp_segment_bytes = tcp_piece_bytes + 4096;
-/// A piece over shared memory: one get, small enough that the checksum still finds it in the cache.
+/// A piece over shared memory, between two of which other peers get their turn; where a get reads
+/// it, small enough that the checksum still finds it in the cache.
 inline constexpr size_t shm_piece_bytes = 256 * 1024;
+/// Blocks of this size are written past the caches: those of a prompt would not fit into them.
+inline constexpr size_t streamed_block_bytes_min = 256 * 1024;
 
 /// Pieces that a source has under way to one receiver; more do not go faster.
 inline constexpr uint32_t pieces_in_flight_max = 4;

@@ -52,8 +52,8 @@ void ProgressThread::post(std::function<void()> command) {
     const std::lock_guard lock(mutex_);
     if (running_) {
       commands_.push_back(std::move(command));
-      // A full commands_ has already woken the thread.
-      if (commands_.size() > 1) return;
+      // A full commands_ has already woken the thread, which looks there before it sleeps.
+      if (commands_.size() > 1 || on_thread()) return;
       const uint64_t one = 1;
       [[maybe_unused]] const auto written = write(command_fd_, &one, sizeof one);
       return;
@@ -83,6 +83,11 @@ bool ProgressThread::run_commands() {
   }
   for (auto& command : commands) command();
   return !commands.empty();
+}
+
+bool ProgressThread::has_commands() {
+  const std::lock_guard lock(mutex_);
+  return !commands_.empty();
 }
 
 void ProgressThread::sleep(TimeUs deadline) {
@@ -115,7 +120,7 @@ void ProgressThread::run() {
     if (now - last_active < limits::spin_us) continue;
     bool may_sleep = true;
     for (UcxWorker* worker : workers_) may_sleep &= worker->arm();
-    if (may_sleep) sleep(turn.deadline);
+    if (may_sleep && !has_commands()) sleep(turn.deadline);
   }
   for (;;) {
     run_commands();

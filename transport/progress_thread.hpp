@@ -41,6 +41,7 @@ class ProgressThread {
  private:
   void run();
   bool run_commands();
+  bool has_commands();
   void sleep(TimeUs deadline);
 
   std::vector<UcxWorker*> workers_;

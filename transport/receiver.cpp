@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/copy_crc32c.hpp"
 #include "base/crc32c.hpp"
 #include "transport/limits.hpp"
 
@@ -88,6 +89,21 @@ Receiver::Read* Receiver::next_waiting(Peer& peer) {
   return nullptr;
 }
 
+void Receiver::take_piece(Read& read, uint64_t index, const std::byte* from) {
+  const uint32_t step = piece_bytes(read.path);
+  const uint64_t offset = index * step;
+  const uint64_t length = piece_length(pool_.block_bytes, step, offset);
+  std::byte* to = pool_.page(read.request.local_page) + offset;
+  if (read.checked != index || from == to) {
+    if (from != to) std::memcpy(to, from, length);
+  } else {
+    const bool large = pool_.block_bytes >= limits::streamed_block_bytes_min;
+    read.crc = copy_crc32c(to, {from, length}, large ? CopyTo::memory : CopyTo::cache, read.crc);
+    ++read.checked;
+  }
+  piece_arrived(read, index);
+}
+
 void Receiver::piece_arrived(Read& read, uint64_t index) {
   read.pieces[index] = 1;
   --read.pieces_left;
@@ -162,11 +178,9 @@ void Receiver::cancel_session(uint64_t token) {
 
 void Receiver::copy_same_process(Read& read) {
   const std::byte* from = pool_.page(read.request.remote_page);
-  std::byte* to = pool_.page(read.request.local_page);
-  if (from != to) std::memcpy(to, from, pool_.block_bytes);
-  const uint64_t last = read.pieces.size() - 1;
-  for (uint64_t i = 0; i < last; ++i) piece_arrived(read, i);
-  piece_arrived(read, last);
+  // The last piece ends the read.
+  const uint64_t count = read.pieces.size();
+  for (uint64_t i = 0; i < count; ++i) take_piece(read, i, from + i * limits::shm_piece_bytes);
 }
 
 bool Receiver::turn(TimeUs now) {

@@ -81,6 +81,9 @@ class Receiver {
     Path path = Path::tcp;
     std::unique_ptr<Endpoint> endpoint;  ///< null: made by the next read
     ucp_rkey_h rkey = nullptr;
+    /// Over shared memory: its pool as this process sees it, once a get has shown that the endpoint
+    /// works; null: it cannot be mapped, or is not yet, and gets read it.
+    const std::byte* mapped = nullptr;
     uint64_t generation = 0;
     TimeUs last_heard = 0;  ///< over TCP
     uint32_t moving = 0;
@@ -111,6 +114,8 @@ class Receiver {
   Status check(PeerId peer, const ReadRequest& request) const;
   Read* find(ReadId id);
   Read* next_waiting(Peer& peer);
+  /// Copies a piece from `from` into the page and checks it on the way.
+  void take_piece(Read& read, uint64_t index, const std::byte* from);
   void piece_arrived(Read& read, uint64_t index);
   void give_up(Read& read, Error why);
   void finish(Read& read, Result<ReadDone> result);
@@ -127,6 +132,7 @@ class Receiver {
   // receiver_shm.cpp
   void probe(PeerId id, Peer& peer, TimeUs deadline, std::function<void(Status)> done);
   bool copy_pieces(Peer& peer);
+  void map_pool(Peer& peer);
   void get_piece(Peer& peer, Read& read, uint64_t index);
   // receiver_tcp.cpp
   void want(Peer& peer, Read& read);

@@ -47,6 +47,7 @@ Status Receiver::open(Peer& peer) {
 }
 
 void Receiver::close(Peer& peer) {
+  peer.mapped = nullptr;
   if (peer.rkey != nullptr) ucp_rkey_destroy(std::exchange(peer.rkey, nullptr));
   if (peer.endpoint != nullptr) {
     // Gets may be queued to our pages: those must not run any more. Over TCP nothing writes them.

@@ -1,4 +1,5 @@
-// Shared memory: gets from the peer's pool, a piece at a time.
+// Shared memory: the peer's pool is mapped and copied from, a piece at a time; gets, which only
+// copy, serve until it is, and where it cannot be.
 #include <utility>
 
 #include "base/concat.hpp"
@@ -51,6 +52,7 @@ void Receiver::handle_probes(TimeUs now) {
       result = error(Code::unavailable, "the shared memory found is not the peer's",
                      "the peer has restarted: ask for its new address");
     }
+    if (result.ok()) map_pool(found->second);
     if (!result.ok() && probe.done) disconnect(probe.peer);
     if (probe.done) std::exchange(probe.done, nullptr)(std::move(result));
     if (probe.finished) {
@@ -73,10 +75,23 @@ bool Receiver::copy_pieces(Peer& peer) {
     if (read->posted > 0) break;  // wiring up: UCX calls back
     const uint64_t index = read->pieces.size() - read->pieces_left;
     if (read->pieces_left == 1) peer.current.pop_front();
-    get_piece(peer, *read, index);
+    if (peer.mapped != nullptr) {
+      const uint64_t page = uint64_t{read->request.remote_page} * pool_.block_bytes;
+      take_piece(*read, index, peer.mapped + page + index * limits::shm_piece_bytes);
+    } else {
+      get_piece(peer, *read, index);
+    }
     active = true;
   }
   return active;
+}
+
+void Receiver::map_pool(Peer& peer) {
+  void* base = nullptr;
+  if (peer.rkey == nullptr) return;
+  if (ucp_rkey_ptr(peer.rkey, peer.address.pool.base, &base) == UCS_OK) {
+    peer.mapped = static_cast<const std::byte*>(base);
+  }
 }
 
 void Receiver::get_piece(Peer& peer, Read& read, uint64_t index) {
@@ -107,6 +122,7 @@ void Receiver::get_piece(Peer& peer, Read& read, uint64_t index) {
     ++read.posted;
     [[maybe_unused]] const Piece* owned = piece.release();
   } else if (request == nullptr) {
+    map_pool(peer);
     piece_arrived(read, index);
   } else {
     give_up(read, ucx_error(Code::unavailable, "a get failed", UCS_PTR_STATUS(request)));

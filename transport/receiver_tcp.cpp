@@ -1,6 +1,4 @@
 // TCP: a want goes out, pieces come back as active messages and are copied into the page.
-#include <cstring>
-
 #include "base/concat.hpp"
 #include "base/crc32c.hpp"
 #include "transport/limits.hpp"
@@ -118,8 +116,7 @@ void Receiver::on_data(std::span<const std::byte> header, const void* data, size
     return;
   }
   peer->second.last_heard = now_us();
-  std::memcpy(pool_.page(read->request.local_page) + frame->offset, data, bytes);
-  piece_arrived(*read, frame->offset / step);
+  take_piece(*read, frame->offset / step, static_cast<const std::byte*>(data));
 }
 
 void Receiver::on_refused(std::span<const std::byte> header) {

@@ -12,12 +12,14 @@ struct Shape {
   size_t block_bytes = 1474560;  ///< SmolLM2: 64 tokens in F16
   int rounds = 15;
   bool tcp = true;
-  bool one_by_one = false;  ///< a block is asked for when the one before is there
+  bool one_by_one = false;  ///< a block is asked for where the one before has ended
 };
 
 /// Seconds of each round: for all blocks, or for a single one when they come one by one.
 struct Times {
   std::vector<double> copy, checked_copy, shared_memory, tcp, raw_shared_memory, raw_tcp;
+  /// One by one, each asked for by another thread, which sleeps until it is there.
+  std::vector<double> from_outside;
 };
 
 /// Starts the other process, reads, and ends it. Everything is done once a round, in turn.

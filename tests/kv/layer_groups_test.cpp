@@ -13,10 +13,11 @@ std::vector<uint32_t> every(uint32_t layers, uint32_t nth, uint32_t window) {
 }
 
 TEST_CASE("every layer has a place of its own, those of a group one kind of window") {
-  const std::vector<std::vector<uint32_t>> models = {every(26, 2, 4096), every(34, 6, 1024),
-                                                     every(62, 6, 1024), every(24, 2, 128),
-                                                     every(32, 32, 512), {0, 9},
-                                                     {9, 0, 0, 0}};
+  const std::vector<std::vector<uint32_t>> models = {
+      every(26, 2, 4096), every(34, 6, 1024),  every(62, 6, 1024),
+      every(24, 2, 128),  every(32, 32, 512),  {0, 9},
+      {9, 0, 0, 0},       every(32, 33, 4096), {9, 9},
+      {9, 9, 40, 9}};
   for (const auto& windows : models) {
     KvLayout layout{.num_kv_heads = 2, .head_dim = 8};
     group_layers(layout, windows);
@@ -30,16 +31,31 @@ TEST_CASE("every layer has a place of its own, those of a group one kind of wind
       const uint32_t at = place.group * layout.num_layers + place.slot;
       CHECK_FALSE(taken[at]);
       taken[at] = true;
-      CHECK(layout.windows[place.group] == windows[i]);
+      if (place.group > 0) CHECK(layout.windows[place.group] == windows[i]);
     }
   }
 }
 
-TEST_CASE("without layers of both kinds there is one group, as ever") {
-  for (const uint32_t window : {0u, 512u}) {
+TEST_CASE(
+    "where all layers have a window, an eighth of them keeps its pages: the widest, the first") {
+  KvLayout layout;
+  group_layers(layout, std::vector<uint32_t>(32, 4096));
+  CHECK(layout.num_groups() == 8);
+  CHECK(layout.num_layers == 4);
+  for (uint32_t i = 0; i < 32; ++i) CHECK(layout.place(i) == LayerPlace{i / 4, i % 4});
+  CHECK(pages_held(layout, 200000, 256) == 3125 + 7 * (4351 / 64 + 2));
+
+  KvLayout mixed;
+  group_layers(mixed, std::vector<uint32_t>{9, 9, 40, 9});
+  CHECK(mixed.place(2) == LayerPlace{0, 0});
+  CHECK(mixed.windows == std::vector<uint32_t>{0, 9, 9, 9});
+}
+
+TEST_CASE("without a window, and with one layer, there is one group, as ever") {
+  for (const std::vector<uint32_t>& windows : {std::vector<uint32_t>(4, 0u), {}, {512u}}) {
     KvLayout layout{.num_layers = 4, .num_kv_heads = 2, .head_dim = 8};
     const KvLayout before = layout;
-    group_layers(layout, std::vector<uint32_t>(4, window));
+    group_layers(layout, windows);
     CHECK(layout == before);
     CHECK(layout.num_groups() == 1);
     CHECK(pages_held(layout, 1000, 256) == 16);

@@ -19,9 +19,13 @@ using Json = nlohmann::json;
 
 constexpr double exact_tolerance = 5e-4;  // logits and log-probabilities, docs/numerics.md 9
 constexpr double clear_margin = 1e-3;     // a greedy step that rounding cannot turn
-constexpr double fast_mean_max = 0.05;
-constexpr double fast_max = 0.5;
-constexpr double fast_max_with_experts = 1.0;  // a near tie of the router may turn
+/// Of log-probabilities in fast mode: in the mean of a prompt, and of one token.
+struct FastBounds {
+  double mean_max;
+  double max;
+};
+constexpr FastBounds fast_bounds = {0.05, 0.5};
+constexpr FastBounds fast_bounds_with_experts = {0.1, 1.0};  // a router's near tie may turn
 constexpr uint32_t span_sizes[] = {300, 64, 7, 1};
 
 struct Prompt {
@@ -173,8 +177,8 @@ std::string fault_of(const Comparison& c, bool exact, bool has_experts) {
     }
     return c.greedy_fault;
   }
-  const double most = has_experts ? fast_max_with_experts : fast_max;
-  if (!(c.logprobs.mean() <= fast_mean_max) || !(c.logprobs.max <= most)) {
+  const FastBounds& bounds = has_experts ? fast_bounds_with_experts : fast_bounds;
+  if (!(c.logprobs.mean() <= bounds.mean_max) || !(c.logprobs.max <= bounds.max)) {
     return concat("log-probabilities differ by ", c.logprobs.mean(), " in the mean and ",
                   c.logprobs.max, " at most");
   }

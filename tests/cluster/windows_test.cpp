@@ -16,6 +16,9 @@ TEST_CASE("windows: moved, resumed after a kill, and found in a store, the text 
   SUBCASE("gpt-oss") {
     family = "gpt-oss";
   }
+  SUBCASE("mistral-swa, where every layer has one") {
+    family = "mistral-swa";
+  }
   const auto model = fixtures_dir() / "models" / family;
   if (!std::filesystem::exists(model / "model.safetensors")) {
     MESSAGE("SKIPPED: the fixtures are absent (TROUPE_FIXTURES)");

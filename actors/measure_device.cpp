@@ -10,14 +10,16 @@ namespace troupe::actors {
 namespace {
 
 /// A worker that was killed is missed for as long as this takes, and the first token of a start
-/// waits for it: what two spans of a prompt may take, whose length fits within these bounds, and
-/// how long others are begun after them.
+/// waits for it: what two spans of a prompt may take, whose length fits within these bounds.
 constexpr double probe_us = 200'000;
 constexpr uint32_t probe_tokens_min = 8, probe_tokens_max = 32;
-constexpr TimeUs deep_us = 50'000;
+constexpr uint32_t deep_tokens_max = 4;
+constexpr uint32_t deep_position_max = 4096;
+/// What the tokens of a deep span may take if positions before them cost nothing.
+constexpr double deep_us = 5'000;
 /// A token of a prompt takes about this much of a step of one token.
 constexpr double prompt_share = 0.5;
-constexpr uint32_t deep_blocks_max = 4;
+constexpr uint32_t pages_max = 4;  ///< of each layer group
 
 /// Microseconds of one span, the best of `runs`.
 Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>& pages,
@@ -39,6 +41,27 @@ Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>
     best = i == 0 ? us : std::min(best, us);
   }
   return best;
+}
+
+/// Nanoseconds that each position before a token costs it: a short span far from the start against
+/// the same one at the start. Every block before it is the same page: what it holds has no part in
+/// how long it takes to read.
+Result<double> time_attention(engine::Backend& backend, const kv::KvLayout& layout,
+                              const std::vector<kv::PageId>& pages, double us_per_token) {
+  const engine::Capabilities& can = backend.capabilities();
+  const uint32_t context = std::min(can.context_max, deep_position_max);
+  const uint32_t count =
+      std::clamp(static_cast<uint32_t>(deep_us / us_per_token), 1u, deep_tokens_max);
+  if (can.checks_pages || context <= 2 * count) return 0.0;
+  const uint32_t first = context - count;
+  const uint32_t blocks = (context + layout.tokens_per_block - 1) / layout.tokens_per_block;
+  std::vector<kv::PageId> table;
+  for (uint32_t group = 0; group < layout.num_groups(); ++group) {
+    table.insert(table.end(), blocks, pages[group]);
+  }
+  TROUPE_ASSIGN(const double near, time_span(backend, pages, 0, count, 2));
+  TROUPE_ASSIGN(const double far, time_span(backend, table, first, count, 2));
+  return std::max(0.0, (far - near) * 1e3 / (static_cast<double>(first) * count));
 }
 
 double copy_bytes_per_us(const kv::Pool& pool, kv::PageId from, kv::PageId to) {
@@ -65,13 +88,9 @@ Result<v1::DeviceProfile> measure(engine::Backend& backend, kv::Pool& pool,
   TROUPE_ASSIGN(const double shallow, time_span(backend, pages, 0, count, 2));
   profile.set_prefill_us_per_token(shallow / count);
   profile.set_transfer_bytes_per_us(copy_bytes_per_us(pool, pages.front(), pages.back()));
-  // The deep span reads what is before it, so that is written first, as far as there is time.
-  const TimeUs deadline = now_us() + deep_us;
-  for (uint32_t at = count; at + count <= covered && now_us() < deadline; at += count) {
-    TROUPE_ASSIGN(const double deep, time_span(backend, pages, at, count, 1));
-    const double context = static_cast<double>(at) * count;
-    profile.set_attention_ns_per_token_per_context(std::max(0.0, (deep - shallow) * 1e3 / context));
-  }
+  TROUPE_ASSIGN(const double attention,
+                time_attention(backend, pool.layout(), pages, shallow / count));
+  profile.set_attention_ns_per_token_per_context(attention);
   return profile;
 }
 
@@ -82,7 +101,7 @@ Result<v1::DeviceProfile> measure_device(engine::Backend& backend, kv::Pool& poo
   const uint32_t context_blocks =
       std::max(1u, backend.capabilities().context_max / pool.layout().tokens_per_block);
   const uint32_t groups = pool.layout().num_groups();
-  const uint32_t blocks = std::min({deep_blocks_max, context_blocks, pool.num_free() / groups});
+  const uint32_t blocks = std::min({pages_max, context_blocks, pool.num_free() / groups});
   if (blocks == 0) {
     return error(Code::exhausted, "the KV pool holds no block", "give the worker more kv_memory");
   }

@@ -82,6 +82,12 @@ bool Node::Impl::has(const char* role) const {
   return false;
 }
 
+Status Node::Impl::make_tokenizer() {
+  if (tokenizer || model->tokenizer.tokens.empty()) return {};
+  TROUPE_ASSIGN(tokenizer, text::Tokenizer::make(model->tokenizer));
+  return {};
+}
+
 Status Node::Impl::start_roles() {
   auto& system = runtime->system();
   // Every process has it, and no manifest names it.
@@ -98,9 +104,10 @@ Status Node::Impl::start_roles() {
     add_role("router", system.spawn(router, placement, metrics));
   }
   if (has("front")) {
-    auto made =
-        Preparer::make(*model, options.worker.context_max, options.model_name,
-                       {options.limits.output_tokens_max, options.limits.request_timeout_ms});
+    TROUPE_TRY(make_tokenizer());
+    auto made = Preparer::make(
+        *model, options.worker.context_max, options.model_name,
+        {options.limits.output_tokens_max, options.limits.request_timeout_ms}, tokenizer);
     if (!made) return made.error();
     (*made)->set_salt_secret(options.salt_secret);
     auto handle = system.spawn(front, std::shared_ptr<Preparer>(std::move(*made)), metrics);

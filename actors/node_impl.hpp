@@ -23,6 +23,7 @@ struct Node::Impl {
   NodeOptions options;
   std::shared_ptr<const model::Model> model;
   std::shared_ptr<const cpu::PackFile> pack;  ///< of the model's weights, until they are loaded
+  std::shared_ptr<const text::Tokenizer> tokenizer;  ///< null: the model has none, or nobody asked
 
   // A worker's parts, in the order in which they depend on one another.
   std::shared_ptr<transport::Transport> transport;
@@ -56,6 +57,8 @@ struct Node::Impl {
   [[nodiscard]] bool has(const char* role) const;
   [[nodiscard]] std::string describe() const;
   Status make_worker_parts(uint64_t incarnation, bool networked);
+  /// Makes the tokenizer that front and worker share.
+  Status make_tokenizer();
   Status start_worker();
   Status make_store_parts(uint64_t incarnation);
   Status open_store_disk();

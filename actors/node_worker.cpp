@@ -104,9 +104,8 @@ Status Node::Impl::start_worker() {
   setup.index = index;
   setup.engine = engine;
   setup.metrics = metrics;
-  if (!model->tokenizer.tokens.empty()) {
-    TROUPE_ASSIGN(setup.tokenizer, text::Tokenizer::make(model->tokenizer));
-  }
+  TROUPE_TRY(make_tokenizer());
+  setup.tokenizer = tokenizer;
   setup.fingerprint = fingerprint;
   setup.profile = profile;
   setup.device = system.spawn<caf::detached>(device, backend);

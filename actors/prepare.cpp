@@ -38,7 +38,8 @@ Status read_chat(const std::string& chat_json, text::RenderInput& input) {
 }  // namespace
 
 Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint32_t context_max,
-                                                 std::string model_name, RequestLimits limits) {
+                                                 std::string model_name, RequestLimits limits,
+                                                 std::shared_ptr<const text::Tokenizer> tokenizer) {
   std::unique_ptr<Preparer> preparer(new Preparer);
   preparer->limits_ = limits;
   preparer->context_max_ = context_max == 0 ? model.config.context_max : context_max;
@@ -46,7 +47,10 @@ Result<std::unique_ptr<Preparer>> Preparer::make(const model::Model& model, uint
   preparer->model_name_ = std::move(model_name);
   const text::TokenizerSpec& spec = model.tokenizer;
   if (spec.tokens.empty()) return preparer;
-  TROUPE_ASSIGN(preparer->tokenizer_, text::Tokenizer::make(spec));
+  if (!tokenizer) {
+    TROUPE_ASSIGN(tokenizer, text::Tokenizer::make(spec));
+  }
+  preparer->tokenizer_ = std::move(tokenizer);
   preparer->controls_.emplace(*preparer->tokenizer_);
   const auto text_of = [&spec](int32_t id) {
     return id >= 0 ? spec.tokens[static_cast<size_t>(id)] : std::string();

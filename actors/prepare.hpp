@@ -30,9 +30,11 @@ uint64_t prompt_hash(const v1::PreparedRequest& prepared, uint64_t salt);
 
 class Preparer {
  public:
+  /// `tokenizer`: of this model, shared with others in the process; null: one is made.
   /// Errors: whatever the tokenizer or the template of the model is refused for.
-  static Result<std::unique_ptr<Preparer>> make(const model::Model& model, uint32_t context_max,
-                                                std::string model_name, RequestLimits limits = {});
+  static Result<std::unique_ptr<Preparer>> make(
+      const model::Model& model, uint32_t context_max, std::string model_name,
+      RequestLimits limits = {}, std::shared_ptr<const text::Tokenizer> tokenizer = nullptr);
 
   /// What the workers said that their blocks are interchangeable with.
   void set_fingerprint(const std::string& fingerprint, uint32_t tokens_per_block);

@@ -25,6 +25,7 @@ struct Capabilities {
   uint32_t step_tokens_max = 0;  ///< tokens of one plan
   bool launch_ahead = false;     ///< accepts InputToken::from_slot
   bool host_memory = true;       ///< pages can be read and written by the CPU
+  bool checks_pages = false;     ///< refuses to read a page that another sequence wrote
 };
 
 class Backend {

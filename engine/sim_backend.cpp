@@ -42,7 +42,8 @@ SimBackend::SimBackend(SimOptions options)
                     .context_max = options_.context_max,
                     .step_tokens_max = options_.step_tokens_max,
                     .launch_ahead = false,
-                    .host_memory = true},
+                    .host_memory = true,
+                    .checks_pages = true},
       layout_(sim_layout(64, options_.windows)) {}
 
 Status SimBackend::attach_pool(kv::Region region) {

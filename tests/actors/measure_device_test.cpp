@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "cpu/cpu_backend.hpp"
 #include "engine/sim_backend.hpp"
 #include "kv/pool.hpp"
 #include "kv/region.hpp"
+#include "model/parse_model.hpp"
+#include "tests/support/gguf_writer.hpp"
 
 using namespace troupe;
 
@@ -31,9 +34,29 @@ TEST_CASE("a device is measured without leaving anything in its pool") {
     REQUIRE(profile.ok());
     CHECK(profile->prefill_us_per_token() >= 100);
     CHECK(profile->decode_us_per_step() >= 1000);
-    CHECK(profile->attention_ns_per_token_per_context() >= 0);
+    CHECK(profile->attention_ns_per_token_per_context() == 0);
     CHECK(profile->transfer_bytes_per_us() > 0);
   }
+}
+
+TEST_CASE("what positions before a token cost is measured far from the start") {
+  testing::TinyLlamaOptions tiny;
+  tiny.context = 8192;
+  const auto bytes = testing::tiny_llama(tiny).build();
+  const auto model = model::parse_model(bytes);
+  REQUIRE(model.ok());
+  cpu::CpuOptions options;
+  options.threads = 1;
+  auto backend = cpu::make_cpu_backend(*model, options);
+  REQUIRE(backend.ok());
+  kv::Pool pool(kv::allocate_region(4 * (*backend)->kv_layout().block_bytes()).value(),
+                (*backend)->kv_layout());
+  REQUIRE((*backend)->attach_pool(pool.region()).ok());
+  const auto profile = actors::measure_device(**backend, pool);
+  REQUIRE(profile.ok());
+  // 4,096 positions of this model's attention are far more than the rest of it.
+  CHECK(profile->attention_ns_per_token_per_context() > 0);
+  CHECK(pool.num_free() == pool.num_pages());
 }
 
 TEST_CASE("a slow device is not measured for seconds") {

@@ -208,6 +208,7 @@ Status check_prompt(Runner& runner, const Json& entry, bool exact, bool has_expe
   TROUPE_ASSIGN(const Outputs outputs, runner.run(prompt, span_sizes[0]));
   const Comparison compared = compare(prompt, entry, outputs, runner.vocab());
   result.max_abs_diff = std::max(exact ? compared.logits.max : 0.0, compared.logprobs.max);
+  result.mean_abs_diff = compared.logprobs.mean();
   result.why = fault_of(compared, exact, has_experts);
   for (size_t i = 1; i < std::size(span_sizes) && result.why.empty(); ++i) {
     TROUPE_ASSIGN(const Outputs again, runner.run(prompt, span_sizes[i]));

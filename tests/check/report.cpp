@@ -31,6 +31,19 @@ std::optional<double> largest_difference(const Report& report, const std::string
   return largest;
 }
 
+/// The mean of the group's means.
+std::optional<double> mean_difference(const Report& report, const std::string& group) {
+  double sum = 0;
+  int cases = 0;
+  for (const CaseResult& one : report.cases) {
+    if (one.group != group || !one.mean_abs_diff) continue;
+    sum += *one.mean_abs_diff;
+    ++cases;
+  }
+  if (cases == 0) return std::nullopt;
+  return sum / cases;
+}
+
 Counts count_all(const Report& report) {
   Counts counts;
   for (const CaseResult& one : report.cases) count(counts, one.outcome);
@@ -59,6 +72,7 @@ void print(const Report& report) {
     if (const auto largest = largest_difference(report, name)) {
       std::cout << "  max |difference| " << *largest;
     }
+    if (const auto mean = mean_difference(report, name)) std::cout << ", mean " << *mean;
     std::cout << "\n";
   }
   const Counts all = count_all(report);

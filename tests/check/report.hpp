@@ -17,6 +17,7 @@ struct CaseResult {
   Outcome outcome = Outcome::passed;
   std::string why;                                    ///< of a failure or a skip
   std::optional<double> max_abs_diff = std::nullopt;  ///< where numbers are compared
+  std::optional<double> mean_abs_diff = std::nullopt;
 };
 
 struct Report {
@@ -24,7 +25,8 @@ struct Report {
   std::vector<CaseResult> cases;
 
   void add(std::string group, std::string id, Outcome outcome, std::string why = {}) {
-    cases.push_back({std::move(group), std::move(id), outcome, std::move(why), std::nullopt});
+    cases.push_back(
+        {std::move(group), std::move(id), outcome, std::move(why), std::nullopt, std::nullopt});
   }
   void compare(const std::string& group, const std::string& id, bool same, const std::string& why) {
     add(group, id, same ? Outcome::passed : Outcome::failed, same ? std::string() : why);

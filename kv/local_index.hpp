@@ -4,15 +4,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "kv/block_name.hpp"
 #include "kv/events.hpp"
 #include "kv/pool.hpp"
+#include "kv/slot_table.hpp"
 
 namespace troupe::kv {
 
@@ -23,8 +21,9 @@ struct IndexedBlock {
 
 class LocalIndex final : private PoolWatcher {
  public:
-  /// Both must outlive the index. The index becomes the pool's watcher.
-  LocalIndex(Pool& pool, EventLog& events);
+  /// Both must outlive the index. The index becomes the pool's watcher. Uses are numbered from
+  /// `first_use` on; where numbers end, they are given anew.
+  LocalIndex(Pool& pool, EventLog& events, uint32_t first_use = 0);
   ~LocalIndex();
   LocalIndex(const LocalIndex&) = delete;
   LocalIndex& operator=(const LocalIndex&) = delete;
@@ -59,39 +58,76 @@ class LocalIndex final : private PoolWatcher {
   void clear();
 
  private:
-  /// A block, or only the place of one (page == no_page) that has children here: a chain's root, or
-  /// a parent that was never indexed.
+  /// A page, or behind all pages a place: a name that is not here and that blocks here follow (a
+  /// chain's root, or a parent that comes later or never).
+  using Slot = uint32_t;
+  static constexpr Slot none = SlotTable::none;
+
+  /// 40 bytes: there is one for each page of the pool, used or not.
   struct Node {
     BlockName name;
-    IndexedBlock block;
-    Node* parent = nullptr;
-    uint32_t children = 0;
+    uint32_t checksum = 0;
+    /// Where the name before it lies. Of a place: the page that has got its name since.
+    Slot parent = none;
     uint32_t busy_children = 0;
-    uint64_t last_use = 0;
-    bool shared = false;  ///< somebody else holds the page as well
+    uint32_t last_use = 0;
+    uint32_t rank = 0;  ///< where it stands in `oldest_`, if it does
+    uint32_t children : 28 = 0;
+    uint32_t named : 1 = 0;    ///< in `table_`
+    uint32_t present : 1 = 0;  ///< indexed
+    uint32_t shared : 1 = 0;   ///< somebody else holds the page as well
+    uint32_t listed : 1 = 0;   ///< in `oldest_`
 
-    [[nodiscard]] bool present() const { return block.page != no_page; }
     /// Can't go: it or a descendant is in use.
     [[nodiscard]] bool busy() const { return shared || busy_children > 0; }
-    [[nodiscard]] bool evictable_now() const { return present() && !shared && children == 0; }
+    [[nodiscard]] bool idle() const { return present && !busy(); }
+    [[nodiscard]] bool evictable_now() const { return present && !shared && children == 0; }
   };
 
   void on_shared(PageId id) override;
   void on_unshared(PageId id) override;
 
-  Node& node(const BlockName& name);
-  void touch(Node& node);
-  /// Applies `change` to a node and brings the counters, its ancestors and `leaves_` up to date.
+  [[nodiscard]] bool is_place(Slot slot) const { return slot >= nodes_.size(); }
+  [[nodiscard]] Node& node(Slot slot) {
+    return is_place(slot) ? places_[slot - nodes_.size()] : nodes_[slot];
+  }
+  [[nodiscard]] const Node& node(Slot slot) const {
+    return is_place(slot) ? places_[slot - nodes_.size()] : nodes_[slot];
+  }
+  [[nodiscard]] IndexedBlock block_of(Slot page) const { return {page, nodes_[page].checksum}; }
+  /// The slot itself, or the page that a place has become.
+  [[nodiscard]] Slot resolve(Slot slot) const;
+  [[nodiscard]] Slot find_slot(const BlockName& name) const;
+  Slot find_or_add_place(const BlockName& name);
+  void drop_place(Slot place);
+  void add_name(Slot slot);
+  void drop_name(Slot slot);
+  void touch(Slot page);
+  uint32_t next_use();
+  void number_uses_anew();
+  static void count_child(Node& node, int more) {
+    node.children = (node.children + static_cast<uint32_t>(more)) & 0x0fffffffu;
+  }
+  /// Applies `change` to a node and brings the counters, its ancestors and `oldest_` up to date.
   template <class Change>
-  void update(Node& node, Change change);
-  void remove(Node& node);
+  void update(Slot slot, Change change);
+  void remove(Slot page);
+
+  // local_index_oldest.cpp: a binary heap of pages that could go now, by last_use.
+  void list(Slot page);
+  void unlist(Slot page);
+  void put(uint32_t at, Slot page);
+  void sift(uint32_t at, Slot page);
 
   Pool& pool_;
   EventLog& events_;
-  std::unordered_map<BlockName, Node, BlockNameHash> nodes_;
-  std::vector<Node*> by_page_;
-  std::set<std::pair<uint64_t, Node*>> leaves_;  ///< evictable_now(), oldest first
-  uint64_t uses_ = 0;
+  std::vector<Node> nodes_;   ///< by page
+  std::vector<Node> places_;  ///< their slots go on behind the pages
+  std::vector<Slot> free_places_;
+  size_t table_room_, num_names_ = 0;
+  SlotTable table_;
+  std::vector<Slot> oldest_;
+  uint32_t uses_;
   size_t num_blocks_ = 0;
   uint32_t num_idle_ = 0;
 };

@@ -1,9 +1,8 @@
-// Block name -> slot number in 8 to 16 bytes a slot: open addressing with linear probing. The names
-// lie in the slots themselves, so the table asks for them.
+// Block name -> slot number: open addressing with linear probing, four bytes a cell. The names lie
+// in the slots themselves, so the table asks for them.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -14,9 +13,12 @@ namespace troupe::kv {
 class SlotTable {
  public:
   static constexpr uint32_t none = UINT32_MAX;
+  /// Cells per name at least: the fewer, the longer a look-up goes on.
+  static constexpr double roomy = 2.0, dense = 1.6;
 
-  /// Room for `slots` names; never more than half full.
-  explicit SlotTable(size_t slots) : cells_(std::bit_ceil(std::max<size_t>(slots * 2, 2)), none) {}
+  /// Room for `slots` names.
+  explicit SlotTable(size_t slots, double cells_per_name = roomy)
+      : cells_(static_cast<size_t>(static_cast<double>(slots) * cells_per_name) + 2, none) {}
 
   /// The slot of the name, or none. `name_of(slot)` gives the name that lies in a slot.
   template <class NameOf>
@@ -57,12 +59,15 @@ class SlotTable {
   [[nodiscard]] size_t bytes() const { return cells_.size() * sizeof cells_[0]; }
 
  private:
-  [[nodiscard]] size_t mask() const { return cells_.size() - 1; }
+  /// The upper bits of the product choose the cell: as many cells as are needed, no power of two.
   [[nodiscard]] size_t home(const BlockName& name) const {
-    return (BlockNameHash{}(name)*0x9E3779B97F4A7C15u >> 20) & mask();
+    const uint64_t mixed = BlockNameHash{}(name)*0x9E3779B97F4A7C15u;
+    return static_cast<size_t>((static_cast<unsigned __int128>(mixed) * cells_.size()) >> 64);
   }
-  [[nodiscard]] size_t next(size_t at) const { return (at + 1) & mask(); }
-  [[nodiscard]] size_t distance(size_t from, size_t to) const { return (to - from) & mask(); }
+  [[nodiscard]] size_t next(size_t at) const { return at + 1 == cells_.size() ? 0 : at + 1; }
+  [[nodiscard]] size_t distance(size_t from, size_t to) const {
+    return to >= from ? to - from : to + cells_.size() - from;
+  }
 
   std::vector<uint32_t> cells_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "base/crc32c.hpp"
@@ -203,6 +204,119 @@ TEST_CASE("num_evictable is exact under a random load") {
   CHECK(worker.index.size() + worker.pool.num_free() == 64);
   worker.index.clear();
   CHECK(worker.pool.num_free() == 64);
+}
+
+namespace {
+
+/// The index's rules in their plainest form.
+class PlainIndex {
+ public:
+  struct Block {
+    BlockName parent;
+    PageId page = no_page;
+    uint64_t last_use = 0;
+    bool shared = true;
+  };
+
+  void insert(const BlockName& name, const BlockName& parent, PageId page) {
+    const auto found = blocks_.find(name);
+    if (found == blocks_.end()) blocks_[name] = {parent, page, 0, true};
+    blocks_[name].last_use = ++uses_;
+  }
+  void take(const BlockName& name) {
+    blocks_.at(name).last_use = ++uses_;
+    blocks_.at(name).shared = true;
+  }
+  void give_up(const BlockName& name) {
+    blocks_.at(name).last_use = ++uses_;
+    blocks_.at(name).shared = false;
+  }
+  /// The block that goes next, if any may.
+  [[nodiscard]] std::optional<BlockName> oldest() const {
+    std::optional<BlockName> oldest;
+    for (const auto& [name, block] : blocks_) {
+      const bool goes = !block.shared && children(name).empty();
+      if (goes && (!oldest || block.last_use < blocks_.at(*oldest).last_use)) oldest = name;
+    }
+    return oldest;
+  }
+  [[nodiscard]] uint32_t num_evictable() const {
+    return static_cast<uint32_t>(std::count_if(
+        blocks_.begin(), blocks_.end(), [this](const auto& entry) { return !busy(entry.first); }));
+  }
+  void remove(const BlockName& name) { blocks_.erase(name); }
+  [[nodiscard]] const std::map<BlockName, Block>& blocks() const { return blocks_; }
+
+ private:
+  [[nodiscard]] std::vector<BlockName> children(const BlockName& name) const {
+    std::vector<BlockName> found;
+    for (const auto& [child, block] : blocks_) {
+      if (block.parent == name) found.push_back(child);
+    }
+    return found;
+  }
+  [[nodiscard]] bool busy(const BlockName& name) const {
+    if (blocks_.at(name).shared) return true;
+    const auto below = children(name);
+    return std::any_of(below.begin(), below.end(), [this](const auto& c) { return busy(c); });
+  }
+
+  std::map<BlockName, Block> blocks_;
+  uint64_t uses_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("under random loads the index does what its plainest form does, in the same order") {
+  // Numbers of uses end within the load of the second one.
+  for (const uint32_t first_use : {0u, UINT32_MAX - 500}) {
+    constexpr uint32_t num_pages = 40;
+    Pool pool(*allocate_region(num_pages * small_layout.block_bytes()), small_layout);
+    EventLog events;
+    LocalIndex index(pool, events, first_use);
+    PlainIndex plain;
+    std::mt19937 engine(7 + first_use);
+    const auto dice = [&engine] { return static_cast<uint32_t>(engine()); };
+    std::map<BlockName, PageId> held;
+    for (int step = 0; step < 6000; ++step) {
+      // A tree with two children a node; its blocks come in any order, parents after children too.
+      const uint32_t id = 1 + dice() % 60;
+      const BlockName name = name_of(id), parent = id == 1 ? root : name_of(id / 2);
+      const uint32_t what = dice() % 4;
+      if (what == 0 && !plain.blocks().contains(name)) {
+        const auto page = pool.allocate();
+        if (page) {
+          CHECK(index.insert(name, parent, *page).page == *page);
+          plain.insert(name, parent, *page);
+          held[name] = *page;
+        }
+      } else if (what == 1 && plain.blocks().contains(name) && !held.contains(name)) {
+        const auto taken = index.match(std::vector{name});
+        REQUIRE(taken.size() == 1);
+        CHECK(taken[0].page == plain.blocks().at(name).page);
+        plain.take(name);
+        held[name] = taken[0].page;
+      } else if (what == 2 && held.contains(name)) {
+        pool.release(held[name]);
+        held.erase(name);
+        plain.give_up(name);
+      } else if (what == 3 && dice() % 3 == 0) {
+        const auto goes = plain.oldest();
+        CHECK(index.evict(1) == (goes ? 1 : 0));
+        if (goes) {
+          CHECK_FALSE(index.find(*goes).has_value());
+          plain.remove(*goes);
+        }
+      }
+      REQUIRE(index.size() == plain.blocks().size());
+      REQUIRE(index.num_evictable() == plain.num_evictable());
+      REQUIRE(index.find(name).has_value() == plain.blocks().contains(name));
+      if (index.find(name)) CHECK(*index.parent(name) == parent);
+    }
+    for (const auto& [name, page] : held) pool.release(page);
+    index.clear();
+    CHECK(pool.num_free() == num_pages);
+  }
 }
 
 TEST_CASE("the event log keeps the newest and says when a snapshot is needed") {

@@ -246,9 +246,10 @@ void Preparer::name_blocks(v1::PreparedRequest& prepared, const std::string& ten
   if (fingerprint_.size() != fingerprint.size() || tokens_per_block_ == 0) return;
   std::memcpy(fingerprint.data(), fingerprint_.data(), fingerprint.size());
   const kv::BlockName root = kv::root_name(fingerprint, tenant_salt(salt_secret_, tenant));
-  const std::vector<int32_t> tokens(prepared.prompt().begin(), prepared.prompt().end());
+  const std::span<const int32_t> tokens(prepared.prompt().data(),
+                                        static_cast<size_t>(prepared.prompt_size()));
   prepared.set_root(schemas::pack_name(root));
-  prepared.set_names(schemas::pack_names(kv::block_names(root, tokens, tokens_per_block_)));
+  prepared.set_names(schemas::pack_names(names_->names(root, tokens, tokens_per_block_)));
   prepared.set_kv_fingerprint(fingerprint_);
   prepared.set_tokens_per_block(tokens_per_block_);
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "kv/block_name.hpp"
+#include "kv/name_memo.hpp"
 #include "model/model.hpp"
 #include "schemas/request.pb.h"
 #include "text/chat_prompt.hpp"
@@ -66,6 +67,7 @@ class Preparer {
   std::optional<text::ControlSpellings> controls_;  ///< of the tokenizer
   std::unique_ptr<text::SectionMemo> memo_ =
       std::make_unique<text::SectionMemo>(text::limits::memo_ids_max);
+  std::unique_ptr<kv::NameMemo> names_ = std::make_unique<kv::NameMemo>();
   std::string model_name_;
   std::string bos_text_, eos_text_;
   RequestLimits limits_;

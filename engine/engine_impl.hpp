@@ -14,6 +14,7 @@
 #include "engine/engine.hpp"
 #include "engine/policy.hpp"
 #include "engine/sequence.hpp"
+#include "kv/name_memo.hpp"
 
 namespace troupe::engine {
 
@@ -158,6 +159,7 @@ struct Engine::Impl {
   uint32_t num_held = 0;
   std::unordered_map<kv::BlockName, SequenceId, kv::BlockNameHash> claims;
   Branches branches;
+  kv::NameMemo names;
   /// Sequences with something to tell in the next outcome that no step result brings.
   std::set<SequenceId> untold;
 

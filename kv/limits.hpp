@@ -17,6 +17,12 @@ inline constexpr size_t events_kept_max = 65536;
 /// newer pin those that end sooner; else the new one is not granted.
 inline constexpr uint32_t pinned_share = 4;
 
+/// Tokens of all prompts whose blocks' names a front, or a worker, remembers: 17 MiB.
+inline constexpr size_t memo_tokens_max = size_t{4} << 20;
+/// Prompts of fewer tokens are named anew: it takes as long as looking.
+inline constexpr size_t memo_prompt_tokens_min = 1024;
+inline constexpr size_t memo_prompts_max = 256;
+
 /// Layer groups of a model, each with pages of its own; beyond it groups have more layers.
 inline constexpr uint32_t layer_groups_max = 8;
 

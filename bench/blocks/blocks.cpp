@@ -15,6 +15,7 @@
 #include "kv/cluster_index.hpp"
 #include "kv/disk_index.hpp"
 #include "kv/local_index.hpp"
+#include "kv/name_memo.hpp"
 
 using namespace troupe;
 using namespace troupe::bench;
@@ -28,6 +29,7 @@ constexpr size_t prompt_blocks = 1'000;
 constexpr uint32_t indexed = 200'000;  ///< blocks: 12.8 M tokens
 
 constexpr double hash_us_most = 600;
+constexpr double continuing_us_most = 30;
 constexpr double lookups_least = 5;
 constexpr double bytes_most = 64;
 
@@ -69,6 +71,30 @@ Row hashing() {
     if (named != prompt_tokens / tokens_per_block) return row("hash_100k_cold", {-1}, "us");
   }
   return at_most(row("hash_100k_cold", std::move(times), "us"), hash_us_most);
+}
+
+/// A session that goes on: each prompt is the one before and some hundred tokens more, while others
+/// that begin alike are remembered too.
+Row hashing_again() {
+  kv::NameMemo memo;
+  auto tokens = some_tokens(prompt_tokens);
+  for (size_t other = 0; other < 20; ++other) {
+    auto begins_alike = tokens;
+    begins_alike.resize(prompt_tokens / 20 * (other + 1));
+    begins_alike.back() += 1;
+    memo.names(kv::BlockName(), begins_alike, tokens_per_block);
+  }
+  memo.names(kv::BlockName(), tokens, tokens_per_block);
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) {
+    const auto more = some_tokens(2 * tokens_per_block);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    size_t named = 0;
+    times.push_back(
+        micros_of([&] { named = memo.names(kv::BlockName(), tokens, tokens_per_block).size(); }));
+    if (named != tokens.size() / tokens_per_block) return row("hash_100k_continuing", {-1}, "us");
+  }
+  return at_most(row("hash_100k_continuing", std::move(times), "us"), continuing_us_most);
 }
 
 /// Millions a second; `find` says whether a name is known.
@@ -142,7 +168,7 @@ void disk_index(std::vector<Row>& rows, const std::vector<kv::BlockName>& names)
 int main(int argc, char** argv) {
   const bool json = argc > 1 && std::string(argv[1]) == "--json";
   const auto names = some_names(indexed);
-  std::vector<Row> rows = {hashing()};
+  std::vector<Row> rows = {hashing(), hashing_again()};
   worker_index(rows, names);
   router_index(rows, names);
   disk_index(rows, names);

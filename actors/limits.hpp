@@ -123,6 +123,8 @@ inline constexpr size_t offer_queue_max = 4096;
 /// Blocks of one offer, and offers of one worker that may be unanswered.
 inline constexpr uint32_t offer_blocks_max = 32;
 inline constexpr size_t offers_unanswered_max = 2;
+/// Offers that a block may be in: one that came to nothing is made again.
+inline constexpr uint32_t offer_tries_max = 3;
 /// Pages pinned for offers: at most one in this many of the worker's pool.
 inline constexpr uint32_t offer_pool_share = 16;
 /// A store of which an offer hears nothing for this long loses it: the pages are needed.

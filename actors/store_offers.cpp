@@ -19,8 +19,8 @@ StoreOffers::StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string tran
       ports_(std::move(ports)) {}
 
 StoreOffers::~StoreOffers() {
-  for (auto& [id, session] : sessions_) {
-    for (const kv::PageId page : session.cancel().unpin) pool_.release(page);
+  for (auto& [id, offered] : sessions_) {
+    for (const kv::PageId page : offered.session.cancel().unpin) pool_.release(page);
   }
 }
 
@@ -37,7 +37,7 @@ void StoreOffers::add(const kv::BlockName& name) {
     queue_.pop_front();
     ++num_dropped_;
   }
-  queue_.push_back(name);
+  queue_.push_back({name, 0});
 }
 
 std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
@@ -46,21 +46,26 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
                                                    2 * limits::offer_blocks_max);
   v1::Offer offer;
   std::vector<kv::BlockName> names, parents;
+  std::vector<std::optional<Waiting>> waiting;
   std::vector<transport::BlockAnnouncement> blocks;
   while (!queue_.empty() && names.size() < limits::offer_blocks_max &&
          num_pinned_ + names.size() < pinned_max) {
-    const kv::BlockName name = queue_.front();
+    const auto [name, tries] = queue_.front();
     queue_.pop_front();
     const auto block = index_.find(name);
     if (!block) continue;  // thrown out meanwhile
     blocks.push_back({static_cast<uint32_t>(names.size()), block->page, block->checksum});
     names.push_back(name);
     parents.push_back(index_.parent(name).value_or(kv::BlockName()));
+    waiting.push_back(Waiting{name, tries + 1});
   }
   if (names.empty()) return std::nullopt;
   const uint64_t id = ports_.draw_session();
   transport::SourceSession& session =
-      sessions_.try_emplace(id, id, now, limits::offer_lease_us).first->second;
+      sessions_
+          .try_emplace(id, Offered{transport::SourceSession(id, now, limits::offer_lease_us),
+                                   std::move(waiting)})
+          .first->second.session;
   apply(id, session.on_reserved(0, static_cast<uint32_t>(names.size()), now));
   for (const transport::BlockAnnouncement& block : blocks) {
     pool_.retain(block.page);
@@ -101,7 +106,7 @@ void StoreOffers::on_reply(uint64_t id, const Result<v1::OfferReply>& reply, Tim
     log_debug("worker",
               "a store took no offer: " +
                   (reply ? schemas::from_wire(reply->failure()) : reply.error()).message());
-    apply(id, found->second.cancel());
+    apply(id, found->second.session.cancel());
     return;
   }
   const std::set<uint32_t> wanted(reply->wanted().begin(), reply->wanted().end());
@@ -109,29 +114,51 @@ void StoreOffers::on_reply(uint64_t id, const Result<v1::OfferReply>& reply, Tim
   for (uint32_t i = 0; i < limits::offer_blocks_max; ++i) {
     if (!wanted.contains(i)) unwanted.push_back(i);
   }
-  apply(id, found->second.on_read_done(unwanted, now));
-  if (wanted.empty()) apply(id, found->second.on_done(now));
+  settle(found->second, unwanted);
+  apply(id, found->second.session.on_read_done(unwanted, now));
+  if (wanted.empty() && sessions_.contains(id)) apply(id, found->second.session.on_done(now));
 }
 
 bool StoreOffers::on_read_done(const v1::ReadDone& done, TimeUs now) {
   const auto found = sessions_.find(done.session());
   if (found == sessions_.end()) return false;
   const std::vector<uint32_t> indices(done.block_index().begin(), done.block_index().end());
-  apply(done.session(), found->second.on_read_done(indices, now));
-  if (done.all()) apply(done.session(), found->second.on_done(now));
+  settle(found->second, indices);
+  apply(done.session(), found->second.session.on_read_done(indices, now));
+  if (done.all() && sessions_.contains(done.session())) {
+    apply(done.session(), found->second.session.on_done(now));
+  }
   return true;
+}
+
+void StoreOffers::settle(Offered& offered, std::span<const uint32_t> indices) {
+  for (const uint32_t index : indices) {
+    if (index < offered.blocks.size()) offered.blocks[index].reset();
+  }
+}
+
+void StoreOffers::offer_again(const Offered& offered) {
+  // The first of them first, before all others: what follows needs them.
+  for (auto block = offered.blocks.rbegin(); block != offered.blocks.rend(); ++block) {
+    if (!*block || (*block)->tries >= limits::offer_tries_max) continue;
+    if (queue_.size() >= limits::offer_queue_max) break;
+    queue_.push_front(**block);
+    ++num_repeated_;
+  }
 }
 
 void StoreOffers::on_tick(TimeUs now) {
   std::vector<uint64_t> all;
-  for (const auto& [id, session] : sessions_) all.push_back(id);
-  for (const uint64_t id : all) apply(id, sessions_.at(id).on_tick(now));
+  for (const auto& [id, offered] : sessions_) all.push_back(id);
+  for (const uint64_t id : all) apply(id, sessions_.at(id).session.on_tick(now));
 }
 
 void StoreOffers::drop_all() {
   while (!sessions_.empty()) {
     const uint64_t id = sessions_.begin()->first;
-    apply(id, sessions_.begin()->second.cancel());
+    Offered& offered = sessions_.begin()->second;
+    offered.blocks.clear();
+    apply(id, offered.session.cancel());
   }
 }
 
@@ -143,7 +170,9 @@ void StoreOffers::apply(uint64_t id, const transport::SourceActions& actions) {
     pool_.release(page);
   }
   num_pinned_ -= static_cast<uint32_t>(actions.unpin.size());
-  if (actions.over) sessions_.erase(id);
+  if (!actions.over) return;
+  const auto ended = sessions_.extract(id);
+  if (!ended.empty()) offer_again(ended.mapped());
 }
 
 }  // namespace troupe::actors

@@ -6,8 +6,10 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "actors/peer_key.hpp"
 #include "base/clock.hpp"
@@ -50,6 +52,8 @@ class StoreOffers {
   void add(const kv::BlockName& name);
   /// Sends offers as far as the limits allow. Call it when the step was given to the device.
   void pump(TimeUs now);
+  /// Blocks of an offer that came to nothing (no answer, a store that stopped reading) are offered
+  /// again: a prompt with a hole in it is of use up to the hole only.
   void on_reply(uint64_t session, const Result<v1::OfferReply>& reply, TimeUs now);
   /// The store has read something. False: it is no session of ours.
   bool on_read_done(const v1::ReadDone& done, TimeUs now);
@@ -61,9 +65,22 @@ class StoreOffers {
   [[nodiscard]] size_t num_sessions() const { return sessions_.size(); }
   [[nodiscard]] uint64_t num_offered() const { return num_offered_; }
   [[nodiscard]] uint64_t num_dropped() const { return num_dropped_; }
+  /// Blocks that were offered again.
+  [[nodiscard]] uint64_t num_repeated() const { return num_repeated_; }
 
  private:
+  struct Waiting {
+    kv::BlockName name;
+    uint32_t tries = 0;  ///< offers that it was in
+  };
+  struct Offered {
+    transport::SourceSession session;
+    std::vector<std::optional<Waiting>> blocks;  ///< empty: the store has it, or does not want it
+  };
+
   std::optional<v1::Offer> make_offer(TimeUs now);
+  static void settle(Offered& offered, std::span<const uint32_t> indices);
+  void offer_again(const Offered& offered);
   /// Does what the session's state machine says. The session may be gone afterwards.
   void apply(uint64_t session, const transport::SourceActions& actions);
 
@@ -73,12 +90,13 @@ class StoreOffers {
   std::string fingerprint_;
   OfferPorts ports_;
   std::optional<PeerKey> store_;
-  std::deque<kv::BlockName> queue_;
-  std::unordered_map<uint64_t, transport::SourceSession> sessions_;
+  std::deque<Waiting> queue_;
+  std::unordered_map<uint64_t, Offered> sessions_;
   size_t num_unanswered_ = 0;
   uint32_t num_pinned_ = 0;
   uint64_t num_offered_ = 0;
   uint64_t num_dropped_ = 0;
+  uint64_t num_repeated_ = 0;
 };
 
 }  // namespace troupe::actors

@@ -1,0 +1,79 @@
+"""A cluster of real processes on this machine, for benchmarks that start, ask and kill one."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TROUPE = os.path.join(ROOT, "build/release/bin/troupe")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Cluster:
+    """`roles` are lines of a manifest; everything lies in `folder`."""
+
+    def __init__(self, name, folder, model, roles):
+        self.name = name
+        self.environment = dict(os.environ, TROUPE_RUN_DIR=os.path.join(folder, "run"))
+        self.manifest = os.path.join(folder, name + ".yaml")
+        with open(self.manifest, "w", encoding="utf-8") as out:
+            out.write(f"version: 1\nname: {name}\nmodels: [{{name: m, path: {model}}}]\nroles:\n")
+            out.writelines(f"  - {role}\n" for role in roles)
+
+    def troupe(self, *arguments):
+        done = subprocess.run([TROUPE, *arguments], env=self.environment, capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            sys.exit(f"troupe {arguments[0]} failed: {done.stderr.strip()} {done.stdout[:400]}")
+        return done.stdout
+
+    def up(self):
+        self.troupe("up", self.manifest)
+
+    def down(self):
+        subprocess.run([TROUPE, "down", self.name], env=self.environment, capture_output=True)
+
+    def status(self):
+        done = subprocess.run([TROUPE, "status", self.name, "--json"], env=self.environment,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    def wait(self, what, is_so, seconds=60):
+        for _ in range(10 * seconds):
+            status = self.status()
+            if status and is_so(status):
+                return status
+            time.sleep(0.1)
+        sys.exit(f"{what} took longer than {seconds} s: {self.status()}")
+
+    def pids(self):
+        return {p["name"]: p["pid"] for p in self.status()["processes"]}
+
+    def kill(self, *names):
+        before = self.pids()
+        for name in names:
+            os.kill(before[name], signal.SIGKILL)
+        self.wait_back(before, *names)
+
+    def wait_back(self, before, *names):
+        """Until others than the processes of `before` are ready under these names."""
+        def is_back(status):
+            now = {p["name"]: p["pid"] for p in status["processes"]}
+            ready = {p["name"] for p in status["processes"] if p["health"] == "ready"}
+            return all(now.get(n, before[n]) != before[n] and n in ready for n in names)
+        self.wait("a restart", is_back)
+
+    def wait_known(self, blocks):
+        """The router knows where the blocks are, and who could read them."""
+        self.wait("the router", lambda s: s.get("workers") and s.get("stores") and
+                  s["stores"][0]["blocks_known"] >= blocks)
+        time.sleep(1)
+
+    def wait_written(self, blocks):
+        self.wait("writing", lambda s: s.get("stores") and
+                  s["stores"][0]["disk_blocks"] >= blocks and s["stores"][0]["disk_waiting"] == 0)

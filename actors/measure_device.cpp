@@ -13,10 +13,11 @@ namespace {
 /// waits for it: what two spans of a prompt may take, whose length fits within these bounds.
 constexpr double probe_us = 200'000;
 constexpr uint32_t probe_tokens_min = 8, probe_tokens_max = 32;
-constexpr uint32_t deep_tokens_max = 4;
-constexpr uint32_t deep_position_max = 4096;
+/// Fewer would share less of what they read than the tokens of a chunk do.
+constexpr uint32_t deep_tokens_max = 8;
+constexpr uint32_t deep_position_max = 2048;
 /// What the tokens of a deep span may take if positions before them cost nothing.
-constexpr double deep_us = 5'000;
+constexpr double deep_us = 10'000;
 /// A token of a prompt takes about this much of a step of one token.
 constexpr double prompt_share = 0.5;
 constexpr uint32_t pages_max = 4;  ///< of each layer group
@@ -59,8 +60,8 @@ Result<double> time_attention(engine::Backend& backend, const kv::KvLayout& layo
   for (uint32_t group = 0; group < layout.num_groups(); ++group) {
     table.insert(table.end(), blocks, pages[group]);
   }
-  TROUPE_ASSIGN(const double near, time_span(backend, pages, 0, count, 2));
-  TROUPE_ASSIGN(const double far, time_span(backend, table, first, count, 2));
+  TROUPE_ASSIGN(const double near, time_span(backend, pages, 0, count, 1));
+  TROUPE_ASSIGN(const double far, time_span(backend, table, first, count, 1));
   return std::max(0.0, (far - near) * 1e3 / (static_cast<double>(first) * count));
 }
 

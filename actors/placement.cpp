@@ -60,8 +60,8 @@ std::string Placement::refusal(const Worker& worker, const PlaceRequest& request
   if (!request.kv_fingerprint.empty() && request.kv_fingerprint != info.kv_fingerprint) {
     return "its KV fingerprint is another one: different weights, numerics or layout";
   }
-  if (needed > info.blocks_total) {
-    return concat("needs ", needed, " blocks, the worker has ", info.blocks_total, " in all");
+  if (needed > info.sequence_blocks_max) {
+    return concat("needs ", needed, " blocks, the worker has room for ", info.sequence_blocks_max);
   }
   return {};
 }

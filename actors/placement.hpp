@@ -30,6 +30,7 @@ struct WorkerInfo {
   uint64_t block_bytes = 0;
   uint32_t blocks_free = 0;
   uint32_t blocks_total = 0;
+  uint32_t sequence_blocks_max = 0;  ///< blocks of the longest sequence that fits
 };
 
 /// A process that keeps blocks and computes nothing.

@@ -32,6 +32,8 @@ WorkerInfo to_info(const v1::WorkerHello& hello) {
   info.block_bytes = hello.block_bytes();
   info.blocks_free = hello.blocks_free();
   info.blocks_total = hello.blocks_total();
+  info.sequence_blocks_max =
+      hello.sequence_blocks_max() != 0 ? hello.sequence_blocks_max() : hello.blocks_total();
   return info;
 }
 

@@ -13,6 +13,7 @@ RouterLinkPorts WorkerCore::make_router_ports() {
     hello.set_block_bytes(setup_.pool->layout().block_bytes());
     hello.set_blocks_total(setup_.pool->num_pages());
     hello.set_blocks_free(setup_.pool->num_free());
+    hello.set_sequence_blocks_max(setup_.engine->sequence_blocks_max());
     return hello;
   };
   ports.snapshot = [this] {

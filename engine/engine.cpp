@@ -74,6 +74,17 @@ void Engine::finish(SequenceId id) {
   impl_->end(id, Ending::finished);
 }
 
+uint32_t Engine::sequence_blocks_max() const {
+  uint32_t fits = 0, too_many = impl_->pool.num_pages() + 1;
+  while (too_many - fits > 1) {
+    const uint32_t middle = fits + (too_many - fits) / 2;
+    const bool is_room =
+        impl_->pages_at_most(middle * impl_->block_tokens) <= impl_->pool.num_pages();
+    (is_room ? fits : too_many) = middle;
+  }
+  return fits;
+}
+
 const std::vector<kv::BlockName>& Engine::block_names(SequenceId id) const {
   static const std::vector<kv::BlockName> none;
   const Sequence* s = impl_->find(id);

@@ -101,6 +101,8 @@ class Engine {
   void finish(SequenceId id);
 
   // --- blocks that come from elsewhere -------------------------------------------------------
+  /// Blocks of the longest sequence for which the pool has pages.
+  [[nodiscard]] uint32_t sequence_blocks_max() const;
   /// Names of the full blocks that the sequence can take over: floor(n / 64) of them. Of a last one
   /// that ends with the newest token all but that token is taken over.
   const std::vector<kv::BlockName>& block_names(SequenceId id) const;

@@ -185,8 +185,8 @@ void Engine::Impl::index_page(Sequence& s, uint32_t block, uint32_t group) {
   const kv::BlockName& before = block == 0 ? s.root : s.names[block - 1];
   // A page with a window follows its own block's of group 0, so that it can go before its
   // neighbours and never outlives what makes it useful.
-  const kv::IndexedBlock entry = index.insert(kv::page_name(s.names[block], group),
-                                              group == 0 ? before : s.names[block], page);
+  const kv::IndexedBlock entry =
+      index.insert(s.page_name(block, group), group == 0 ? before : s.names[block], page);
   if (entry.page == page) return;
   // Another sequence was first with the same block: one copy is enough.
   pool.retain(entry.page);
@@ -198,7 +198,7 @@ void Engine::Impl::announce(Sequence& s, Outcome& out) {
   for (; s.num_announced < s.num_indexed; ++s.num_announced) {
     const uint32_t block = s.num_announced;
     for (uint32_t group = 0; group < groups; ++group) {
-      const kv::BlockName page = kv::page_name(s.names[block], group);
+      const kv::BlockName page = s.page_name(block, group);
       const auto found = index.find(page);
       if (!found) continue;
       const bool passing = block < window_begin(group, s.num_names() * block_tokens);

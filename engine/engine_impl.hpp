@@ -96,9 +96,8 @@ struct Engine::Impl {
   /// Tokens up to which every page is there that the next span writes.
   [[nodiscard]] uint32_t tokens_with_pages(const Sequence& s) const;
   /// Where the longest prefix of `names` ends that can be gone on behind with what is here.
-  [[nodiscard]] uint32_t usable_end(const Sequence& s, std::span<const kv::BlockName> names) const;
-  [[nodiscard]] bool has_windows(const Sequence& s, std::span<const kv::BlockName> names,
-                                 uint32_t end) const;
+  [[nodiscard]] uint32_t usable_end(Sequence& s, std::span<const kv::BlockName> names) const;
+  [[nodiscard]] bool has_windows(Sequence& s, uint32_t end) const;
   void take_windows(Sequence& s, uint32_t first, uint32_t end);
   /// Gives up pages that no token to come needs.
   void leave_windows(Sequence& s);

@@ -62,20 +62,19 @@ uint32_t Engine::Impl::tokens_with_pages(const Sequence& s) const {
   return block * block_tokens;
 }
 
-uint32_t Engine::Impl::usable_end(const Sequence& s, std::span<const kv::BlockName> names) const {
+uint32_t Engine::Impl::usable_end(Sequence& s, std::span<const kv::BlockName> names) const {
   if (groups == 1) return static_cast<uint32_t>(names.size());
   uint32_t end = s.num_indexed;
   while (end < names.size() && index.find(names[end])) ++end;
-  while (end > s.num_indexed && !has_windows(s, names, end)) --end;
+  while (end > s.num_indexed && !has_windows(s, end)) --end;
   return end;
 }
 
-bool Engine::Impl::has_windows(const Sequence& s, std::span<const kv::BlockName> names,
-                               uint32_t end) const {
+bool Engine::Impl::has_windows(Sequence& s, uint32_t end) const {
   for (uint32_t group = 1; group < groups; ++group) {
     for (uint32_t block = end; block-- > window_begin(group, end * block_tokens);) {
       if (block < s.num_indexed && s.page(block, group) != kv::no_page) continue;
-      if (!index.find(kv::page_name(names[block], group))) return false;
+      if (!index.find(s.page_name(block, group))) return false;
     }
   }
   return true;
@@ -90,7 +89,7 @@ void Engine::Impl::take_windows(Sequence& s, uint32_t first, uint32_t end) {
       const bool is_own = block >= first && page != kv::no_page;
       if (is_own) pool.release(std::exchange(page, kv::no_page));
       if (block < begin || page != kv::no_page) continue;
-      const kv::BlockName name = kv::page_name(s.names[block], group);
+      const kv::BlockName name = s.page_name(block, group);
       page = index.match({&name, 1}).at(0).page;
     }
   }

@@ -21,6 +21,15 @@ const char* name(FinishReason reason) {
   return "unknown";
 }
 
+const kv::BlockName& Sequence::page_name(uint32_t block, uint32_t group) {
+  if (group == 0) return names[block];
+  const size_t at = size_t{block} * (groups - 1) + group - 1;
+  if (at >= window_names.size()) window_names.resize(names.size() * (groups - 1));
+  kv::BlockName& name = window_names[at];
+  if (name == kv::BlockName()) name = kv::page_name(names[block], group);
+  return name;
+}
+
 void Sequence::extend_names(uint32_t tokens_per_block) {
   const std::span<const int32_t> tokens(history.tokens);
   const size_t nameable = tokens.size() / tokens_per_block;

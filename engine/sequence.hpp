@@ -48,6 +48,9 @@ struct Sequence {
   /// Names of the blocks that are full once every token is computed: floor(n / 64) of them, growing
   /// with the output.
   std::vector<kv::BlockName> names;
+  /// Names of pages of groups with a window, [block][groups - 1], as far as somebody asked: each
+  /// is a hash, and a sequence that waits is asked about in every step. Empty ones are not known.
+  std::vector<kv::BlockName> window_names;
   /// One reference each, [block][group]; block i holds tokens [64 i, 64 i + 64). Pages behind the
   /// indexed blocks are this sequence's alone: only they are written. Group 0 has all its pages; of
   /// the groups with a window those are there that the next token needs or that are to be written,
@@ -93,6 +96,8 @@ struct Sequence {
   /// Only the newest token is to be computed.
   [[nodiscard]] bool decoding() const { return !prefill_only && num_computed + 1 == num_tokens(); }
 
+  /// Name of the page of one layer group of a block that has a name.
+  [[nodiscard]] const kv::BlockName& page_name(uint32_t block, uint32_t group);
   /// Names the blocks that became nameable since the last call.
   void extend_names(uint32_t tokens_per_block);
   /// Why the output ends with its last token, if it does.

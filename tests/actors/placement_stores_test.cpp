@@ -23,6 +23,7 @@ WorkerInfo worker(const std::string& id, WorkerRole role, uint64_t incarnation) 
   info.block_bytes = 1 << 20;
   info.blocks_free = 1000;
   info.blocks_total = 1000;
+  info.sequence_blocks_max = 1000;
   return info;
 }
 

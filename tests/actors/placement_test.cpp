@@ -24,6 +24,7 @@ WorkerInfo worker(const std::string& id, WorkerRole role, uint64_t incarnation) 
   info.block_bytes = 1 << 20;
   info.blocks_free = 1000;
   info.blocks_total = 1000;
+  info.sequence_blocks_max = 1000;
   return info;
 }
 
@@ -249,7 +250,8 @@ TEST_CASE("excluded incarnations, other fingerprints and too little memory are r
   const auto refused = placement.place(huge, 0);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::exhausted);
-  CHECK(refused.error().what.find("needs 1016 blocks, the worker has 1000") != std::string::npos);
+  CHECK(refused.error().what.find("needs 1016 blocks, the worker has room for 1000") !=
+        std::string::npos);
 }
 
 TEST_CASE("a worker whose memory is full costs what it would evict") {

@@ -39,7 +39,9 @@ TEST_CASE("what needs more than the pool has is refused, what fits runs") {
   const auto refused = small.engine->add(spec);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::exhausted);
+  CHECK(small.engine->sequence_blocks_max() < 20);
   SimWorld enough(windowed, {}, needed);
+  CHECK(enough.engine->sequence_blocks_max() == 20);
   const SequenceId id = enough.add(spec);
   enough.run();
   CHECK(enough.outputs[id].same_text(sim_plain(spec)));

@@ -1,6 +1,4 @@
 // kill -9 in the middle: each request ends with exactly what an undisturbed run gives.
-#include <algorithm>
-
 #include "tests/support/cluster_request.hpp"
 
 namespace troupe::testing {
@@ -44,16 +42,21 @@ TEST_CASE("faults: the prefill worker is killed in the middle of a prompt") {
   CHECK(got.blocks_moved > 0);
 }
 
-/// The worker with the most running sequences, as the router knows them. A load is told every so
-/// often, so that right after a start the router may not have heard of any.
-std::string busiest(actors::Client& client) {
+/// The decode worker with the most running sequences, as the router knows them. A load is told
+/// every so often: right after a start the router may have heard of none, or still count them at
+/// prefill.
+std::string busiest_decode(actors::Client& client) {
   std::string name;
   const auto is_told = [&] {
     const auto view = client.view(std::chrono::seconds(5));
-    if (!view.ok() || view->workers.empty()) return false;
-    const auto most = std::ranges::max_element(view->workers, {}, &actors::WorkerStatus::running);
-    name = most->name;
-    return most->running > 0;
+    if (!view.ok()) return false;
+    uint32_t most = 0;
+    for (const auto& worker : view->workers) {
+      if (!worker.name.starts_with("decode") || worker.running <= most) continue;
+      most = worker.running;
+      name = worker.name;
+    }
+    return most > 0;
   };
   REQUIRE(eventually(is_told, 10'000));
   return name;
@@ -85,7 +88,7 @@ TEST_CASE("faults: the decode worker is killed in mid-stream") {
     running.push_back(std::make_unique<RunningRequest>(*client, request));
   }
   for (const auto& request : running) REQUIRE(request->wait_tokens(20));
-  const std::string victim = busiest(*client);
+  const std::string victim = busiest_decode(*client);
   const uint64_t before = cluster.incarnation(victim);
   std::vector<bool> is_young;  // far from its end when the worker dies
   for (const auto& request : running) is_young.push_back(request->tokens() < 4000);

@@ -20,7 +20,7 @@ constexpr uint32_t deep_position_max = 2048;
 constexpr double deep_us = 10'000;
 /// A token of a prompt takes about this much of a step of one token.
 constexpr double prompt_share = 0.5;
-constexpr uint32_t pages_max = 4;  ///< of each layer group
+constexpr uint32_t pages_max = 2;  ///< of each layer group: from one to another is copied
 
 /// Microseconds of one span, the best of `runs`.
 Result<double> time_span(engine::Backend& backend, const std::vector<kv::PageId>& pages,

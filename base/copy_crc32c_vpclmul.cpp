@@ -23,7 +23,7 @@ constexpr size_t step_bytes = vectors * sizeof(__m256i);
 /// x^n modulo the polynomial, in the bits' reversed order, as a factor for 64 reversed bits.
 uint64_t power_of_x(int n) {
   uint32_t value = 0x80000000;
-  for (; n > 0; --n) value = (value >> 1) ^ ((value & 1) != 0 ? 0x82f63b78u : 0u);
+  for (; n > 0; --n) value = (value >> 1) ^ ((value & 1) != 0 ? crc32c_polynomial : 0u);
   return uint64_t{value} << 1;
 }
 

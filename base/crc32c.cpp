@@ -7,8 +7,6 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t polynomial_reflected = 0x82f63b78;
-
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 // tables[k][b]: what byte b contributes when k more bytes follow it within the same 8-byte word.
@@ -16,7 +14,7 @@ constexpr Tables make_tables() {
   Tables tables{};
   for (uint32_t b = 0; b < 256; ++b) {
     uint32_t crc = b;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? polynomial_reflected : 0);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? crc32c_polynomial : 0);
     tables[0][b] = crc;
   }
   for (size_t k = 1; k < 8; ++k) {

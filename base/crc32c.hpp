@@ -7,6 +7,9 @@
 
 namespace troupe {
 
+/// The polynomial, its bits reversed.
+inline constexpr uint32_t crc32c_polynomial = 0x82f63b78;
+
 /// CRC of `bytes`, continued from `seed` (0 to start).
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t seed = 0);
 

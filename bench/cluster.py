@@ -6,12 +6,7 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TROUPE = os.path.join(ROOT, "build/release/bin/troupe")
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
+from programs import TROUPE, run
 
 
 class Cluster:
@@ -26,11 +21,7 @@ class Cluster:
             out.writelines(f"  - {role}\n" for role in roles)
 
     def troupe(self, *arguments):
-        done = subprocess.run([TROUPE, *arguments], env=self.environment, capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            sys.exit(f"troupe {arguments[0]} failed: {done.stderr.strip()} {done.stdout[:400]}")
-        return done.stdout
+        return run(TROUPE, *arguments, environment=self.environment)
 
     def up(self):
         self.troupe("up", self.manifest)
@@ -77,3 +68,14 @@ class Cluster:
     def wait_written(self, blocks):
         self.wait("writing", lambda s: s.get("stores") and
                   s["stores"][0]["disk_blocks"] >= blocks and s["stores"][0]["disk_waiting"] == 0)
+
+    def ask(self, prompt, output=1):
+        return ask_ids(self.environment, self.name, prompt, output)
+
+
+def ask_ids(environment, cluster, prompt, output):
+    """The answer to a prompt of token ids, without drafts, as long as was asked for."""
+    return json.loads(run(
+        TROUPE, "generate", "--json", "--cluster", cluster, "--ignore-eos", "--no-drafts",
+        "--max-tokens", str(output), "--token-ids", ",".join(map(str, prompt)),
+        environment=environment))

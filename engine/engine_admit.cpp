@@ -59,7 +59,7 @@ Result<SequenceId> Engine::Impl::add(SequenceSpec spec) {
   s.drafts = spec.drafts && !spec.prefill_only && limits.draft_tokens_max > 0;
   s.groups = groups;
   s.windows_begin.assign(groups, 0);
-  s.names = names.names(s.root, s.history.tokens, block_tokens);
+  s.names = name_memo.names(s.root, s.history.tokens, block_tokens);
   sequences.emplace(s.id, std::move(owned));
   waiting.emplace(s.id, &s);
 

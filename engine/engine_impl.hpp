@@ -158,7 +158,7 @@ struct Engine::Impl {
   uint32_t num_held = 0;
   std::unordered_map<kv::BlockName, SequenceId, kv::BlockNameHash> claims;
   Branches branches;
-  kv::NameMemo names;
+  kv::NameMemo name_memo;
   /// Sequences with something to tell in the next outcome that no step result brings.
   std::set<SequenceId> untold;
 

@@ -21,6 +21,7 @@ inline constexpr uint32_t pinned_share = 4;
 inline constexpr size_t memo_tokens_max = size_t{4} << 20;
 /// Prompts of fewer tokens are named anew: it takes as long as looking.
 inline constexpr size_t memo_prompt_tokens_min = 1024;
+/// Prompts that are remembered.
 inline constexpr size_t memo_prompts_max = 256;
 
 /// Layer groups of a model, each with pages of its own; beyond it groups have more layers.

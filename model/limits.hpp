@@ -30,6 +30,7 @@ inline constexpr uint64_t json_values_max = 8'388'608;
 /// What is hashed by itself in the digest of the weights, so that threads share them: a constant of
 /// its form, with which every digest changes.
 inline constexpr size_t digest_piece_bytes = size_t{1} << 20;
+/// Threads that hash such pieces.
 inline constexpr size_t digest_threads_max = 16;
 
 inline constexpr uint32_t layers_max = 1'024;

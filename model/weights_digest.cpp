@@ -1,11 +1,10 @@
 #include "model/weights_digest.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "model/limits.hpp"
 #include "model/mapped_file.hpp"
 
@@ -56,18 +55,19 @@ void hash_piece(const Entry& entry, Piece& piece) {
 }
 
 void hash_pieces(const std::vector<Entry>& entries, std::vector<Piece>& pieces) {
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < pieces.size(); i = next++) {
-      hash_piece(entries[pieces[i].entry], pieces[i]);
-    }
-  };
-  const size_t threads = std::min<size_t>({limits::digest_threads_max,
-                                           std::max(1u, std::thread::hardware_concurrency()),
-                                           std::max<size_t>(1, pieces.size())});
-  std::vector<std::jthread> helpers;
-  for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
+  const int threads =
+      static_cast<int>(std::clamp<size_t>(pieces.size(), 1, limits::digest_threads_max));
+  ThreadPool pool(std::min(threads, ThreadPool::threads_of(0)));
+  pool.run(
+      [&](int part, int parts) {
+        const auto [begin, end] =
+            ThreadPool::share(static_cast<int64_t>(pieces.size()), part, parts);
+        for (int64_t i = begin; i < end; ++i) {
+          Piece& piece = pieces[static_cast<size_t>(i)];
+          hash_piece(entries[piece.entry], piece);
+        }
+      },
+      ThreadPool::parts_per_thread_max);
 }
 
 Digest digest_of(std::string_view kind, const std::vector<Entry>& entries) {

@@ -6,22 +6,13 @@
 #include <vector>
 
 #include "base/crc32c.hpp"
+#include "tests/support/pattern.hpp"
 
 using namespace troupe;
 
 namespace {
 
 constexpr std::byte untouched{0xa5};
-
-std::vector<std::byte> pattern(size_t size) {
-  std::vector<std::byte> data(size);
-  uint32_t x = 99;
-  for (std::byte& byte : data) {
-    x = x * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(x >> 24);
-  }
-  return data;
-}
 
 /// Copies `part` to `at` bytes behind an aligned address; every version must write exactly it.
 void check_copy(std::span<const std::byte> part, size_t at, uint32_t seed) {
@@ -51,7 +42,7 @@ void check_copy(std::span<const std::byte> part, size_t at, uint32_t seed) {
 
 TEST_CASE("a copy and its checksum, at every length, alignment and seed") {
   if (!cpu_has_vpclmul()) MESSAGE("this CPU has no products of 256 bits: plain copies only");
-  const std::vector<std::byte> data = pattern(100'000);
+  const std::vector<std::byte> data = testing::pattern(100'000, 99);
   const std::span<const std::byte> all(data);
   for (size_t size = 0; size < 700; ++size) {
     check_copy(all.subspan(size % 37, size), size % 41, static_cast<uint32_t>(size * 2654435761u));
@@ -63,7 +54,7 @@ TEST_CASE("a copy and its checksum, at every length, alignment and seed") {
 }
 
 TEST_CASE("a copy in pieces has the checksum of the whole") {
-  const std::vector<std::byte> data = pattern(50'000);
+  const std::vector<std::byte> data = testing::pattern(50'000, 99);
   std::vector<std::byte> to(data.size());
   uint32_t crc = 0;
   for (size_t at = 0; at < data.size();) {

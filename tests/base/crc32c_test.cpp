@@ -5,22 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/pattern.hpp"
+
 using namespace troupe;
 
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-std::vector<std::byte> pattern(size_t size) {
-  std::vector<std::byte> data(size);
-  uint32_t x = 12345;
-  for (std::byte& byte : data) {
-    x = x * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(x >> 24);
-  }
-  return data;
 }
 
 }  // namespace
@@ -39,7 +31,7 @@ TEST_CASE("both versions of crc32c agree at every length, alignment and seed") {
     MESSAGE("SKIPPED: this CPU has no crc32 instruction");
     return;
   }
-  const std::vector<std::byte> data = pattern(3 * 4096 * 2 + 3 * 256 + 77);
+  const std::vector<std::byte> data = testing::pattern(3 * 4096 * 2 + 3 * 256 + 77, 12345);
   const std::span<const std::byte> all(data);
   for (size_t size = 0; size < 1700; ++size) {
     const auto part = all.subspan(size % 9, size);
@@ -52,7 +44,7 @@ TEST_CASE("both versions of crc32c agree at every length, alignment and seed") {
 }
 
 TEST_CASE("crc32c can be continued") {
-  const std::vector<std::byte> data = pattern(20000);
+  const std::vector<std::byte> data = testing::pattern(20000, 12345);
   const std::span<const std::byte> all(data);
   for (const size_t cut : {size_t{0}, size_t{1}, size_t{4097}, size_t{19999}}) {
     CHECK(crc32c(all.subspan(cut), crc32c(all.first(cut))) == crc32c(all));
@@ -61,7 +53,7 @@ TEST_CASE("crc32c can be continued") {
 }
 
 TEST_CASE("crc32c notices every single flipped bit") {
-  std::vector<std::byte> data = pattern(300);
+  std::vector<std::byte> data = testing::pattern(300, 12345);
   const uint32_t right = crc32c(data);
   for (size_t bit = 0; bit < data.size() * 8; ++bit) {
     data[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));

@@ -7,22 +7,13 @@
 #include <memory>
 
 #include "model/limits.hpp"
+#include "tests/support/pattern.hpp"
 
 namespace troupe::model {
 namespace {
 
 constexpr uint64_t cols = 1024;
 constexpr uint64_t rows = 1000;  // 4 bytes each: three pieces and the most part of a fourth
-
-std::vector<std::byte> random_bytes() {
-  std::vector<std::byte> bytes(rows * cols * sizeof(float));
-  uint32_t x = 1;
-  for (std::byte& byte : bytes) {
-    x = x * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(x >> 24);
-  }
-  return bytes;
-}
 
 TensorTable table_of(const std::vector<std::byte>& bytes, bool by_rows) {
   StoredTensor tensor;
@@ -41,7 +32,7 @@ TensorTable table_of(const std::vector<std::byte>& bytes, bool by_rows) {
 }
 
 TEST_CASE("each piece of a tensor counts, whoever hashes it, stored or made by rows") {
-  std::vector<std::byte> bytes = random_bytes();
+  std::vector<std::byte> bytes = testing::pattern(rows * cols * sizeof(float), 1);
   REQUIRE(bytes.size() > 3 * limits::digest_piece_bytes);
   for (const bool by_rows : {false, true}) {
     const TensorTable table = table_of(bytes, by_rows);

@@ -80,7 +80,7 @@ Placement::Choice Placement::consider_prefill(const Worker& worker, const PlaceR
   }
   candidate.refused = refusal(worker, request, request.names.size());
   const Fetch fetch = best_fetch(worker, request, candidate.matched_blocks, holdings);
-  candidate.fetch_store = fetch.store;
+  candidate.fetch_source = fetch.source;
   candidate.fetch_end = fetch.end;
   candidate.fetch_us = fetch.us;
   const uint32_t have = std::max(candidate.matched_blocks, fetch.end);
@@ -116,7 +116,7 @@ Placement::Choice Placement::consider_decode(const Worker& worker, const PlaceRe
     return alone(std::move(choice), request, fetch);
   }
   Choice by_two = split(choice, request, *prefill);
-  if (fetch.store.empty() || request.force_split) return by_two;
+  if (fetch.source.empty() || request.force_split) return by_two;
   Choice by_one = alone(std::move(choice), request, fetch);
   // A prefill worker holds up nobody; here one more sequence and those that run wait for the
   // prompt.
@@ -128,7 +128,7 @@ Placement::Choice Placement::alone(Choice choice, const PlaceRequest& request,
                                    const Fetch& fetch) const {
   Candidate& candidate = choice.candidate;
   const Worker& worker = *choice.worker;
-  candidate.fetch_store = fetch.store;
+  candidate.fetch_source = fetch.source;
   candidate.fetch_end = fetch.end;
   candidate.fetch_us = fetch.us;
   const uint32_t have = std::max(candidate.matched_blocks, fetch.end);
@@ -210,7 +210,7 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
   for (kv::WorkerMatch& match : index_.match(request.names)) {
     matches.emplace(match.worker, std::move(match));
   }
-  const Holdings holdings = holdings_of(request, now);
+  const Holdings holdings = holdings_of(request, matches, now);
   std::vector<Choice> prefills;
   for (const auto& [id, worker] : workers_) {
     if (worker.info.role != WorkerRole::prefill) continue;
@@ -240,8 +240,8 @@ Result<Decision> Placement::place(const PlaceRequest& request, TimeUs now) {
     decision.prefill_incarnation = prefill->worker->info.incarnation;
   }
   const Candidate& computing = prefill != nullptr ? prefill->candidate : decode.candidate;
-  if (!computing.fetch_store.empty()) {
-    decision.fetch_store = computing.fetch_store;
+  if (!computing.fetch_source.empty()) {
+    decision.fetch_source = computing.fetch_source;
     decision.fetch_blocks = computing.fetch_end;
   }
   decision.predicted_us = decode.candidate.predicted_us();

@@ -71,10 +71,11 @@ struct Candidate {
   std::array<uint32_t, kv::num_tiers> matched_by_tier{};
   double queue_us = 0;    ///< work booked before this request
   double prefill_us = 0;  ///< tokens of this request computed here
-  double fetch_us = 0;    ///< blocks of this request read from the prefill worker or a store
+  double fetch_us = 0;    ///< blocks of this request read from somebody who has them
   double price_us = 0;    ///< capacity and slower steps, charged but not waited for
-  /// The store that it would read from, and up to which block; empty: it computes what it lacks.
-  std::string fetch_store;
+  /// The worker or store that it would read from, up to which block; empty: it computes what it
+  /// lacks.
+  std::string fetch_source;
   uint32_t fetch_end = 0;
 
   [[nodiscard]] double predicted_us() const { return queue_us + prefill_us + fetch_us; }
@@ -87,7 +88,7 @@ struct Decision {
   std::optional<std::string> prefill_worker;
   uint64_t prefill_incarnation = 0;
   /// Who computes the prompt reads the first fetch_blocks blocks, less what it has, from here.
-  std::optional<std::string> fetch_store;
+  std::optional<std::string> fetch_source;
   uint32_t fetch_blocks = 0;
   uint64_t booking = 0;
   double predicted_us = 0;     ///< until the first token
@@ -121,8 +122,8 @@ class Placement {
                       double disk_bytes_per_us = 0);
   void on_store_gone(const std::string& id, uint64_t incarnation);
 
-  /// Why the worker gets no new requests for now; empty: it does.
-  void set_unfit(const std::string& id, std::string why);
+  /// Why the worker gets no new requests for now; empty: it does. It may still give its blocks.
+  void set_unfit(const std::string& id, std::string why, bool gives = false);
 
   /// Chooses and books. Errors: unavailable (no worker of a role that is needed: says which),
   /// exhausted (longer than any worker's memory), invalid_argument.
@@ -146,6 +147,7 @@ class Placement {
   struct Worker {
     WorkerInfo info;
     std::string unfit;
+    bool gives = true;  ///< others may read its blocks
     double queued_us = 0;
     uint32_t running = 0;        ///< sequences booked for decoding
     uint64_t blocks_booked = 0;  ///< since the last load report
@@ -156,14 +158,16 @@ class Placement {
     TimeUs heard = 0;
     double disk_bytes_per_us = 0;
   };
-  /// What a store could give to one request.
+  /// What a store or a worker could give to one request.
   struct Holding {
-    const Store* store = nullptr;
-    std::vector<uint8_t> tiers;  ///< of each of the request's names, as ClusterIndex::tiers()
+    std::string id;
+    double transfer_bytes_per_us = 0;
+    double disk_bytes_per_us = 0;  ///< 0: not known
+    std::vector<uint8_t> tiers;    ///< of each of the request's names, as ClusterIndex::tiers()
   };
-  /// Blocks [those that the worker has, end) from a store.
+  /// Blocks [those that the worker has, end) from somebody who has them.
   struct Fetch {
-    std::string store;  ///< empty: nothing is worth fetching
+    std::string source;  ///< empty: nothing is worth fetching
     uint32_t end = 0;
     double us = 0;
   };
@@ -203,11 +207,12 @@ class Placement {
   /// What the pages that the request takes and the slower steps of others are worth.
   [[nodiscard]] double occupation_us(const Worker& worker, const PlaceRequest& request,
                                      uint32_t matched) const;
-  [[nodiscard]] Holdings holdings_of(const PlaceRequest& request, TimeUs now) const;
-  /// To read so many blocks of the store, some of which are on its disk alone.
-  [[nodiscard]] static double reading_us(const Worker& worker, const Store& store, ptrdiff_t blocks,
-                                         ptrdiff_t on_disk);
-  /// What the worker, which has the first `matched` blocks, would best read from a store.
+  [[nodiscard]] Holdings holdings_of(const PlaceRequest& request, const Matches& matches,
+                                     TimeUs now) const;
+  /// To read so many blocks, some of which are on a disk alone.
+  [[nodiscard]] static double reading_us(const Worker& worker, const Holding& holding,
+                                         ptrdiff_t blocks, ptrdiff_t on_disk);
+  /// What the worker, which has the first `matched` blocks, would best read from whom.
   [[nodiscard]] Fetch best_fetch(const Worker& worker, const PlaceRequest& request,
                                  uint32_t matched, const Holdings& holdings) const;
   /// The lowest score, ties in turn; nothing when all were refused.

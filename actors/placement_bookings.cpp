@@ -54,9 +54,11 @@ void Placement::on_load(const std::string& id, uint64_t incarnation, uint32_t bl
   found->second.fetch_bytes_per_us = usable ? fetch_bytes_per_us : 0;
 }
 
-void Placement::set_unfit(const std::string& id, std::string why) {
+void Placement::set_unfit(const std::string& id, std::string why, bool gives) {
   const auto found = workers_.find(id);
-  if (found != workers_.end()) found->second.unfit = std::move(why);
+  if (found == workers_.end()) return;
+  found->second.gives = gives || why.empty();
+  found->second.unfit = std::move(why);
 }
 
 uint64_t Placement::book(const PlaceRequest& request, const Choice& decode, const Choice* prefill,

@@ -60,9 +60,9 @@ std::string explain(const Decision& decision) {
                    ms(candidate.score_us()), " = queue ", ms(candidate.queue_us), " + prefill ",
                    ms(candidate.prefill_us), " + fetch ", ms(candidate.fetch_us), " + capacity ",
                    ms(candidate.price_us), "\n");
-    if (!candidate.fetch_store.empty()) {
-      text += concat("    reads up to block ", candidate.fetch_end, " from ", candidate.fetch_store,
-                     "\n");
+    if (!candidate.fetch_source.empty()) {
+      text += concat("    reads up to block ", candidate.fetch_end, " from ",
+                     candidate.fetch_source, "\n");
     }
   }
   return text +

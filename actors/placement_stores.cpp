@@ -1,4 +1,4 @@
-// The part of Placement that knows stores: who has what, and when reading beats computing.
+// The part of Placement that knows stores, and when reading blocks beats computing them.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace troupe::actors {
 namespace {
 
-// Asking the store, its answer and the first page: a round trip of control messages on one host.
+// Asking who has them, the answer and the first page: a round trip of control messages on one host.
 constexpr double fetch_start_us = 2000;
 // A disk that was not read from yet: slower than most, so that what it is used for pays.
 constexpr double unknown_disk_bytes_per_us = 500;
@@ -50,23 +50,31 @@ void Placement::on_store_gone(const std::string& id, uint64_t incarnation) {
   index_.remove_worker(id);
 }
 
-Placement::Holdings Placement::holdings_of(const PlaceRequest& request, TimeUs now) const {
+Placement::Holdings Placement::holdings_of(const PlaceRequest& request, const Matches& matches,
+                                           TimeUs now) const {
   Holdings holdings;
   for (const auto& [id, store] : stores_) {
     if (now - store.heard > limits::store_silence_us) continue;
-    holdings.push_back({&store, index_.tiers(id, request.names)});
+    holdings.push_back({id, store.info.transfer_bytes_per_us, store.disk_bytes_per_us,
+                        index_.tiers(id, request.names)});
+  }
+  for (const auto& [id, worker] : workers_) {
+    const bool is_excluded = std::ranges::count(request.exclude, worker.info.incarnation) > 0;
+    if (!matches.contains(id) || !worker.gives || is_excluded) continue;
+    holdings.push_back(
+        {id, worker.info.profile.transfer_bytes_per_us, 0, index_.tiers(id, request.names)});
   }
   return holdings;
 }
 
-double Placement::reading_us(const Worker& worker, const Store& store, ptrdiff_t blocks,
+double Placement::reading_us(const Worker& worker, const Holding& holding, ptrdiff_t blocks,
                              ptrdiff_t on_disk) {
   const double rate =
       worker.fetch_bytes_per_us > 0
           ? worker.fetch_bytes_per_us
-          : std::min(worker.info.profile.transfer_bytes_per_us, store.info.transfer_bytes_per_us);
+          : std::min(worker.info.profile.transfer_bytes_per_us, holding.transfer_bytes_per_us);
   const double disk_rate =
-      store.disk_bytes_per_us > 0 ? store.disk_bytes_per_us : unknown_disk_bytes_per_us;
+      holding.disk_bytes_per_us > 0 ? holding.disk_bytes_per_us : unknown_disk_bytes_per_us;
   const auto block_bytes = static_cast<double>(worker.info.block_bytes);
   return fetch_start_us + static_cast<double>(blocks) * block_bytes / rate +
          static_cast<double>(on_disk) * block_bytes / disk_rate;
@@ -86,12 +94,12 @@ Placement::Fetch Placement::best_fetch(const Worker& worker, const PlaceRequest&
       if (run <= 0) continue;
       const auto on_disk = std::count(first, first + run, disk_alone);
       const auto last = matched + static_cast<uint32_t>(run);
-      const double us = reading_us(worker, *holding.store, run, on_disk);
+      const double us = reading_us(worker, holding, run, on_disk);
       const TokenRange spared{matched * request.tokens_per_block, last * request.tokens_per_block};
       const double saved_us = work_us(info.profile, spared) - us;
       if (saved_us <= best_saved_us) continue;
       best_saved_us = saved_us;
-      best = {holding.store->info.id, last, us};
+      best = {holding.id, last, us};
     }
   }
   return best;

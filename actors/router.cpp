@@ -127,6 +127,11 @@ v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
   return pong;
 }
 
+/// It answers, whether it takes anything new or not.
+bool is_there(const RouterState::Worker& worker, TimeUs now) {
+  return !worker.load.stalled() && now - worker.heard_us <= limits::load_silence_us;
+}
+
 /// Why a worker gets no new requests at this time; empty: it does.
 std::string unfit(const RouterState::Worker& worker, TimeUs now) {
   if (worker.load.draining()) return "it drains";
@@ -158,15 +163,20 @@ v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   request.kv_fingerprint = wire.kv_fingerprint();
   request.exclude.assign(wire.exclude().begin(), wire.exclude().end());
   const TimeUs now = now_us();
-  for (const auto& [id, worker] : state.workers) state.placement.set_unfit(id, unfit(worker, now));
+  for (const auto& [id, worker] : state.workers) {
+    state.placement.set_unfit(id, unfit(worker, now), is_there(worker, now));
+  }
   auto decision = state.placement.place(request, now);
   if (!decision) return refuse(decision.error());
   *reply.mutable_decode() = state.workers.at(decision->decode_worker).node;
   if (decision->prefill_worker) {
     *reply.mutable_prefill() = state.workers.at(*decision->prefill_worker).node;
   }
-  if (decision->fetch_store) {
-    *reply.mutable_fetch() = state.stores.at(*decision->fetch_store).node;
+  if (decision->fetch_source) {
+    const auto store = state.stores.find(*decision->fetch_source);
+    *reply.mutable_fetch() = store != state.stores.end()
+                                 ? store->second.node
+                                 : state.workers.at(*decision->fetch_source).node;
     reply.set_fetch_blocks(decision->fetch_blocks);
   }
   reply.set_booking(decision->booking);

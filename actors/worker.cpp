@@ -109,25 +109,26 @@ void WorkerCore::attach(uint64_t session, const v1::NodeInfo& source, const v1::
     post([over] { over(error(Code::unavailable, "this worker has no transport")); });
     return;
   }
-  const bool is_store = std::ranges::count(source.roles(), "kv_store") > 0;
-  resolve(self_, setup_.caller, source, is_store ? "kv_store" : "prefill",
-          [this, session, wire, over](auto resolved) {
-            if (!resolved) {
-              over(resolved.error());
-              return;
-            }
-            sources_[session] = resolved->second;
-            watch_source(resolved->second);
-            self_
-                ->request(caf::actor_cast<BlockSource>(resolved->second),
-                          std::chrono::milliseconds(limits::answer_timeout_ms), wire)
-                .then(
-                    [over](const v1::AttachReply& reply) { over(reply); },
-                    [this, over](const caf::error& e) {
-                      over(error(Code::unavailable, concat("the source of blocks did not answer: ",
-                                                           self_->system().render(e))));
-                    });
-          });
+  const auto plays = [&source](const char* role) {
+    return std::ranges::count(source.roles(), role) > 0;
+  };
+  const char* role = plays("kv_store") ? "kv_store" : plays("prefill") ? "prefill" : "decode";
+  resolve(self_, setup_.caller, source, role, [this, session, wire, over](auto resolved) {
+    if (!resolved) {
+      over(resolved.error());
+      return;
+    }
+    sources_[session] = resolved->second;
+    watch_source(resolved->second);
+    self_
+        ->request(caf::actor_cast<BlockSource>(resolved->second),
+                  std::chrono::milliseconds(limits::answer_timeout_ms), wire)
+        .then([over](const v1::AttachReply& reply) { over(reply); },
+              [this, over](const caf::error& e) {
+                over(error(Code::unavailable, concat("the source of blocks did not answer: ",
+                                                     self_->system().render(e))));
+              });
+  });
 }
 
 void WorkerCore::connect(uint64_t session, const std::string& address) {

@@ -1,8 +1,10 @@
-// What a worker reads from others into sequences of its own, and from where.
+// Blocks that somebody has already: what a worker reads from others by name, and gives to them.
 #include <algorithm>
 
+#include "actors/limits.hpp"
 #include "actors/worker_logic.hpp"
-#include "base/log.hpp"
+#include "base/concat.hpp"
+#include "schemas/convert.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -61,6 +63,40 @@ void WorkerLogic::note_fetch(const HandoverSummary& summary) {
   // Blocks come in any order: after a failure it is not known which are a beginning.
   if (!summary.failure) source.num_reused = std::max(source.num_reused, summary.end);
   source_by_fetch_.erase(fetch);
+}
+
+v1::AttachReply WorkerLogic::give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now) {
+  v1::AttachReply reply;
+  reply.set_kv_fingerprint(parts_.fingerprint);
+  const auto refused = [&reply](const Error& why) {
+    *reply.mutable_failure() = schemas::to_wire(why);
+    return reply;
+  };
+  const auto names = schemas::unpack_names(attach.names());
+  if (!names) return refused(names.error());
+  if (names->size() > limits::names_max) {
+    return refused(error(Code::invalid_argument, concat(names->size(), " block names"),
+                         concat("at most ", limits::names_max)));
+  }
+  const std::vector<kv::IndexedBlock> held = parts_.index.match(*names);
+  if (held.empty()) return refused(error(Code::not_found, "the worker has none of these blocks"));
+  const uint64_t session = attach.session();
+  Source& source = source_of(session, now);
+  source.by_name = true;
+  source.reader = reader;
+  const uint32_t first = attach.first_block();
+  source.num_reused = first + static_cast<uint32_t>(held.size());
+  reply.set_transport_address(parts_.transport_address);
+  v1::Announce announce;
+  apply(session, source.session.on_reserved(first, source.num_reused, now), announce);
+  uint32_t index = first;
+  for (const kv::IndexedBlock& block : held) {
+    ports_.grant(session, block.page);
+    apply(session, source.session.announce({index++, block.page, block.checksum}), announce);
+  }
+  apply(session, source.session.finish(), announce);
+  tell_reader(reader, announce);
+  return reply;
 }
 
 bool WorkerLogic::came_from_store(const engine::BlockReady& ready) const {

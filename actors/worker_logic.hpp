@@ -82,6 +82,7 @@ class WorkerLogic {
   // --- prefill --------------------------------------------------------------------------------
   /// The session is the client's until it is read: it ends when the client goes.
   Status on_prefill(PeerKey client, const v1::PrefillRequest& request, TimeUs now);
+  /// To a session that computes a prompt; or, with names, to one that gives what is here of them.
   v1::AttachReply on_attach(PeerKey reader, const v1::Attach& attach, TimeUs now);
   void on_read_done(const v1::ReadDone& done, TimeUs now);
 
@@ -142,9 +143,10 @@ class WorkerLogic {
     std::optional<PeerKey> reader;
     std::optional<PeerKey> client;
     TimeUs since_us = 0;
-    uint64_t fetch_session = 0;  ///< reads the prompt's beginning from a store; 0: none does
+    uint64_t fetch_session = 0;  ///< reads the prompt's beginning from elsewhere; 0: none does
     uint32_t num_cached = 0;     ///< leading blocks that were here
-    uint32_t num_reused = 0;     ///< and those that came from a store as well
+    uint32_t num_reused = 0;     ///< and those that came from somebody else as well
+    bool by_name = false;        ///< gives blocks that are here; computes nothing
   };
   using ChoiceKey = std::pair<uint64_t, uint32_t>;
 
@@ -188,6 +190,7 @@ class WorkerLogic {
   void take_block(const engine::BlockReady& ready, Announces& announces);
   [[nodiscard]] bool came_from_store(const engine::BlockReady& ready) const;
   Source& source_of(uint64_t session, TimeUs now);
+  v1::AttachReply give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now);
   /// Does what the session's state machine says; what is to be told is added to `announce`. The
   /// source may be gone afterwards.
   void apply(uint64_t session, const transport::SourceActions& actions, v1::Announce& announce);

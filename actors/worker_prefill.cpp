@@ -81,10 +81,18 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
   }
   if (closing_) return refused(error(Code::unavailable, "the worker is shutting down"));
   const bool known = sources_.contains(attach.session());
-  if (draining_ && !known) return refused(error(Code::unavailable, "the worker drains"));
+  const bool by_name = !attach.names().empty();
+  if (by_name && known) {
+    return refused(error(Code::failed_precondition, "the session is another one's already"));
+  }
+  // What is here can be read as long as the worker is there.
+  if (draining_ && !known && !by_name) {
+    return refused(error(Code::unavailable, "the worker drains"));
+  }
   if (sources_.size() >= limits::sessions_max && !known) {
     return refused(error(Code::exhausted, concat(sources_.size(), " sessions are open")));
   }
+  if (by_name) return give_by_name(reader, attach, now);
   Source& source = source_of(attach.session(), now);
   if (source.failure) {
     const Error why = *source.failure;

@@ -126,7 +126,8 @@ void WorkerLogic::on_tick(TimeUs now) {
   for (const auto& [session, source] : sources_) sessions.push_back(session);
   for (uint64_t session : sessions) {
     Source& source = sources_.at(session);
-    if (source.reader && !source.sequence && now - source.since_us > limits::prompt_wait_us) {
+    const bool waits = source.reader && !source.sequence && !source.by_name;
+    if (waits && now - source.since_us > limits::prompt_wait_us) {
       apply(session,
             source.session.fail(error(Code::timeout, "the prompt to compute did not come")));
       continue;

@@ -1,4 +1,5 @@
 """A cluster of real processes on this machine, for benchmarks that start, ask and kill one."""
+import contextlib
 import json
 import os
 import signal
@@ -50,6 +51,17 @@ class Cluster:
         for name in names:
             os.kill(before[name], signal.SIGKILL)
         self.wait_back(before, *names)
+
+    @contextlib.contextmanager
+    def stopped(self, name):
+        """Stands still (SIGSTOP) and is not asked any more; for less than its lease of 5 s."""
+        pid = self.pids()[name]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(2)
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def wait_back(self, before, *names):
         """Until others than the processes of `before` are ready under these names."""

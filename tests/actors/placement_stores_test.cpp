@@ -68,11 +68,11 @@ TEST_CASE("what a store has is read rather than computed, and the prediction say
   Fixture f;
   const PlaceRequest asked = request(640 + 10);
   const Decision cold = f.place(asked);
-  CHECK_FALSE(cold.fetch_store.has_value());
+  CHECK_FALSE(cold.fetch_source.has_value());
   hold(f.placement, "s", 9, asked, 0, 8);
   const Decision warm = f.place(asked);
-  REQUIRE(warm.fetch_store.has_value());
-  CHECK(*warm.fetch_store == "s");
+  REQUIRE(warm.fetch_source.has_value());
+  CHECK(*warm.fetch_source == "s");
   CHECK(warm.fetch_blocks == 8);
   CHECK(warm.decode_worker == "w");
   // 8 MiB at 5000 bytes a microsecond, the start, and two blocks and ten tokens to compute.
@@ -82,31 +82,68 @@ TEST_CASE("what a store has is read rather than computed, and the prediction say
   CHECK(explain(warm).find("reads up to block 8 from s") != std::string::npos);
 }
 
+TEST_CASE("what another worker has is read from it, whatever its role, unless it is unfit") {
+  for (const WorkerRole role : {WorkerRole::decode, WorkerRole::both, WorkerRole::prefill}) {
+    Placement placement;
+    REQUIRE(placement.on_worker(worker("busy", role, 1)).ok());
+    REQUIRE(placement.on_worker(worker("new", WorkerRole::decode, 2)).ok());
+    const PlaceRequest asked = request(640 + 10);
+    hold(placement, "busy", 1, asked, 0, 8);
+    // So many sequences that the other worker is the better place to decode.
+    std::vector<uint64_t> bookings;
+    PlaceRequest other = asked;
+    other.exclude = {2};
+    for (int i = 0; role != WorkerRole::prefill && i < 40; ++i) {
+      bookings.push_back(placement.place(other, 0)->booking);
+    }
+    const auto there = placement.place(asked, 0);
+    REQUIRE(there.ok());
+    CHECK(there->decode_worker == "new");
+    if (role != WorkerRole::prefill) {
+      REQUIRE(there->fetch_source.has_value());
+      CHECK(*there->fetch_source == "busy");
+      CHECK(there->fetch_blocks == 8);
+    } else {
+      // It computes the other two blocks as well.
+      CHECK(there->prefill_worker == "busy");
+    }
+    placement.set_unfit("busy", "it drains", true);
+    const auto drained = placement.place(asked, 0);
+    REQUIRE(drained.ok());
+    CHECK(drained->fetch_source == "busy");
+    placement.set_unfit("busy", "nothing was heard of it");
+    const auto without = placement.place(asked, 0);
+    REQUIRE(without.ok());
+    CHECK_FALSE(without->fetch_source.has_value());
+    CHECK_FALSE(without->prefill_worker.has_value());
+  }
+}
+
 TEST_CASE("only what is behind the worker's own blocks is read, up to the first that is missing") {
   Fixture f;
   const PlaceRequest asked = request(640);
   hold(f.placement, "s", 9, asked, 2, 7);
-  CHECK_FALSE(f.place(asked).fetch_store.has_value());
+  CHECK_FALSE(f.place(asked).fetch_source.has_value());
   hold(f.placement, "w", 1, asked, 0, 3);
   const Decision decision = f.place(asked);
-  REQUIRE(decision.fetch_store.has_value());
+  REQUIRE(decision.fetch_source.has_value());
   CHECK(decision.fetch_blocks == 7);
   hold(f.placement, "w", 1, asked, 0, 8);
-  CHECK_FALSE(f.place(asked).fetch_store.has_value());
+  CHECK_FALSE(f.place(asked).fetch_source.has_value());
 }
 
 TEST_CASE("computing wins where reading is slower") {
   Fixture f;
   const PlaceRequest asked = request(640);
   hold(f.placement, "s", 9, asked, 0, 10);
-  CHECK(f.place(asked).fetch_store.has_value());
+  CHECK(f.place(asked).fetch_source.has_value());
   // The worker has measured 100 bytes a microsecond: 10 ms a block.
   f.placement.on_load("w", 1, 1000, 100);
-  CHECK_FALSE(f.place(asked).fetch_store.has_value());
+  CHECK_FALSE(f.place(asked).fetch_source.has_value());
   for (const double unusable :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     f.placement.on_load("w", 1, 1000, unusable);
-    CHECK(f.place(asked).fetch_store.has_value());
+    CHECK(f.place(asked).fetch_source.has_value());
   }
 }
 
@@ -116,19 +153,19 @@ TEST_CASE("the best of several stores is read, and none that has fallen silent o
   const PlaceRequest asked = request(640);
   hold(f.placement, "s", 9, asked, 0, 3);
   hold(f.placement, "t", 8, asked, 0, 6);
-  CHECK(f.place(asked).fetch_store == "t");
+  CHECK(f.place(asked).fetch_source == "t");
   f.placement.on_store_heard("s", 9, second);
   f.placement.on_store_heard("t", 7, second);  // another incarnation
-  CHECK(f.place(asked, limits::store_silence_us + 1).fetch_store == "s");
+  CHECK(f.place(asked, limits::store_silence_us + 1).fetch_source == "s");
   f.placement.on_store_heard("t", 8, second);
-  CHECK(f.place(asked, limits::store_silence_us + 1).fetch_store == "t");
+  CHECK(f.place(asked, limits::store_silence_us + 1).fetch_source == "t");
   f.placement.on_store_gone("t", 7);
-  CHECK(f.place(asked).fetch_store == "t");
+  CHECK(f.place(asked).fetch_source == "t");
   f.placement.on_store_gone("t", 8);
-  CHECK(f.place(asked).fetch_store == "s");
+  CHECK(f.place(asked).fetch_source == "s");
   // A new incarnation has nothing yet.
   REQUIRE(f.placement.on_store({"s", 10, 8000}, 0).ok());
-  CHECK_FALSE(f.place(asked).fetch_store.has_value());
+  CHECK_FALSE(f.place(asked).fetch_source.has_value());
 }
 
 TEST_CASE("what lies on disk costs as much as the disk is slow, and is computed if that is less") {
@@ -142,11 +179,11 @@ TEST_CASE("what lies on disk costs as much as the disk is slow, and is computed 
   REQUIRE(f.placement.index().apply_snapshot("s", 9, 10, held) == kv::Applied::applied);
   // 1 MiB a block: 2.1 ms at 500 MB/s, which is assumed until the store knows; 6.4 ms to compute.
   const Decision unknown = f.place(asked);
-  CHECK(unknown.fetch_store == "s");
+  CHECK(unknown.fetch_source == "s");
   CHECK(unknown.fetch_blocks == 10);
   f.placement.on_store_heard("s", 9, 0, 2000);
   const Decision fast = f.place(asked);
-  CHECK(fast.fetch_store == "s");
+  CHECK(fast.fetch_source == "s");
   CHECK(fast.predicted_us < unknown.predicted_us - 6 * 1500);
   // Slower than computing: only what is in memory is read.
   f.placement.on_store_heard("s", 9, 0, 20);
@@ -165,14 +202,14 @@ TEST_CASE("a prefill worker reads from the store what it would compute") {
   const auto half = placement.place(asked, 0);
   REQUIRE(half.ok());
   CHECK(half->prefill_worker == "p");
-  CHECK(half->fetch_store == "s");
+  CHECK(half->fetch_source == "s");
   CHECK(half->fetch_blocks == 50);
   // All of it: nobody needs to compute for the decode worker.
   hold(placement, "s", 9, asked, 0, 100);
   const auto whole = placement.place(asked, 0);
   REQUIRE(whole.ok());
   CHECK_FALSE(whole->prefill_worker.has_value());
-  CHECK(whole->fetch_store == "s");
+  CHECK(whole->fetch_source == "s");
   CHECK(whole->fetch_blocks == 100);
   PlaceRequest forced = asked;
   forced.force_split = true;

@@ -131,13 +131,13 @@ class WorkerWorld {
   }
 
   /// Begins the client's next attempt; an empty prefill name: the decode worker does it all. Who
-  /// computes reads the first fetch_blocks blocks from the store.
+  /// computes reads the first fetch_blocks blocks from fetch_from.
   uint64_t start(WorldClient& client, const std::string& decode, const std::string& prefill = "",
                  bool send_prefill_too = true) {
     v1::Placement placement;
     placement.mutable_decode()->set_name(decode);
     placement.mutable_prefill()->set_name(prefill);
-    if (fetch_blocks > 0) placement.mutable_fetch()->set_name(store_name);
+    if (fetch_blocks > 0) placement.mutable_fetch()->set_name(fetch_from);
     placement.set_fetch_blocks(fetch_blocks);
     const uint64_t session = ++last_session_;
     const v1::StartRequest started = client.resume.next_attempt(placement, session);
@@ -155,7 +155,7 @@ class WorkerWorld {
     request.set_root(client.resume.prepared().root());
     const auto tokens = client.resume.prefill_tokens();
     request.mutable_tokens()->Add(tokens.begin(), tokens.end());
-    if (fetch_blocks > 0) request.mutable_fetch()->set_name(store_name);
+    if (fetch_blocks > 0) request.mutable_fetch()->set_name(fetch_from);
     request.set_fetch_blocks(fetch_blocks);
     request.set_fetch_session(++last_session_);
     send(prefill, [this, prefill, request, client_key = client.key] {
@@ -334,8 +334,9 @@ class WorkerWorld {
   std::vector<std::unique_ptr<WorldClient>> clients;
   std::unique_ptr<WorldStore> store;
   SimDisk* store_disk = nullptr;
-  bool disk_stands = false;   ///< its jobs wait until it goes on
-  uint32_t fetch_blocks = 0;  ///< what placements say from now on
+  bool disk_stands = false;             ///< its jobs wait until it goes on
+  uint32_t fetch_blocks = 0;            ///< what placements say from now on
+  std::string fetch_from = store_name;  ///< the same
   std::vector<Status> prefill_statuses;
   std::function<bool(uint32_t block_index)> read_fault;
 

@@ -65,13 +65,6 @@ actors::GenerateRequest request_number(size_t i, const RecoveryLoad& load) {
                     i);
 }
 
-bool is_same(const actors::GenerateResult& got, const actors::GenerateResult& wanted) {
-  const auto& a = got.choices.at(0);
-  const auto& b = wanted.choices.at(0);
-  return a.token_ids == b.token_ids && a.text == b.text && a.logprobs == b.logprobs &&
-         a.finish_reason == b.finish_reason;
-}
-
 /// Not one of the cluster's processes: nobody starts it again.
 bool is_monitor(const std::string& victim) {
   return victim == "monitor";
@@ -158,7 +151,7 @@ Recovery run_fault(TestCluster& cluster, Reference& reference, const Fault& faul
       continue;
     }
     row.moved += ended->attempts > 1 ? 1 : 0;
-    row.changed += is_same(*ended, wanted[i]) ? 0 : 1;
+    row.changed += same_bits(ended->choices.at(0), wanted[i].choices.at(0)) ? 0 : 1;
     if (!is_new) row.gaps_ms.push_back(streams[i]->gap_ms());
   }
   std::ranges::sort(row.gaps_ms);

@@ -1,6 +1,7 @@
 // The parts of tests/support/cluster_fixture.hpp that talk to processes.
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "actors/node.hpp"
@@ -120,8 +121,11 @@ Json TestCluster::status() {
 }
 
 std::unique_ptr<actors::Client> TestCluster::client() {
-  const auto state =
-      launch::parse_cluster_state(read_text(path_ / "run" / "test" / "cluster.json"));
+  return client_of(path_ / "run" / "test" / "cluster.json");
+}
+
+std::unique_ptr<actors::Client> client_of(const std::filesystem::path& cluster_state) {
+  const auto state = launch::parse_cluster_state(read_text(cluster_state));
   REQUIRE(state.ok());
   const auto files = launch::certificate_files(state->certificates, "client");
   actors::ClientOptions options;
@@ -190,6 +194,16 @@ Json TestCluster::worker(const std::string& name) {
   return Json::object();
 }
 
+bool is_idle(const Json& status, size_t workers) {
+  if (!status.is_object() || status["workers"].size() != workers) return false;
+  if (status["bookings"] != 0) return false;
+  for (const Json& w : status["workers"]) {
+    if (w["running"] != 0 || w["waiting"] != 0 || w["sessions"] != 0) return false;
+    if (w["blocks_total"] == 0 || w["blocks_free"] != w["blocks_total"]) return false;
+  }
+  return true;
+}
+
 std::string TestCluster::wait_idle(int64_t timeout_ms) {
   const size_t expected = static_cast<size_t>(setup_.decodes) + (setup_.prefill ? 1 : 0);
   std::string last;
@@ -197,14 +211,7 @@ std::string TestCluster::wait_idle(int64_t timeout_ms) {
       [&] {
         const Finished finished = run({"status", "--json"});
         last = finished.out;
-        const Json body = Json::parse(finished.out, nullptr, false);
-        if (!body.is_object() || body["workers"].size() != expected) return false;
-        if (body["bookings"] != 0) return false;
-        for (const Json& w : body["workers"]) {
-          if (w["running"] != 0 || w["waiting"] != 0 || w["sessions"] != 0) return false;
-          if (w["blocks_total"] == 0 || w["blocks_free"] != w["blocks_total"]) return false;
-        }
-        return true;
+        return is_idle(Json::parse(finished.out, nullptr, false), expected);
       },
       timeout_ms);
   return idle ? std::string() : last + warnings();
@@ -294,6 +301,15 @@ actors::GenerateRequest request_of(std::vector<int32_t> tokens, uint32_t max_tok
   request.sampling.seed = seed;
   request.has_seed = true;
   return request;
+}
+
+bool same_bits(const actors::ChoiceResult& got, const actors::ChoiceResult& wanted) {
+  const auto is_equal = [](float a, float b) {
+    return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+  };
+  return got.token_ids == wanted.token_ids && got.text == wanted.text &&
+         got.finish_reason == wanted.finish_reason &&
+         std::ranges::equal(got.logprobs, wanted.logprobs, is_equal);
 }
 
 void check_same(const actors::ChoiceResult& got, const actors::ChoiceResult& wanted) {

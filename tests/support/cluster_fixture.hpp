@@ -102,12 +102,19 @@ class TestCluster {
   bool is_up_ = false;
 };
 
+/// A client of the cluster with this state file.
+std::unique_ptr<actors::Client> client_of(const std::filesystem::path& cluster_state);
+/// Nothing runs, waits, is booked or held on any of so many workers, as `status --json` says.
+bool is_idle(const Json& status, size_t workers);
+
 /// A request for the tiny models: raw tokens, a fixed length.
 actors::GenerateRequest request_of(std::vector<int32_t> tokens, uint32_t max_tokens,
                                    float temperature = 1.0f, uint64_t seed = 7);
 /// `count` token ids, a function of `seed`.
 std::vector<int32_t> some_tokens(size_t count, uint64_t seed);
 
+/// The same by everything that check_same compares.
+bool same_bits(const actors::ChoiceResult& got, const actors::ChoiceResult& wanted);
 /// Equal token ids, log-probabilities (by their bits), text and finish reason.
 void check_same(const actors::GenerateResult& got, const actors::GenerateResult& wanted);
 void check_same(const actors::ChoiceResult& got, const actors::ChoiceResult& wanted);

@@ -159,6 +159,8 @@ struct StoreStatus {
   uint64_t disk_bytes_max = 0, disk_bytes = 0;  ///< disk_bytes_max 0: it has no disk
   uint64_t disk_blocks = 0, disk_waiting = 0, disk_read = 0, disk_written = 0, disk_dropped = 0;
   uint64_t disk_corrupt = 0, disk_failed = 0;
+  bool draining = false;        ///< takes nothing new
+  uint32_t blocks_leaving = 0;  ///< that another store was not offered yet, or reads now
 };
 
 struct ClusterView {

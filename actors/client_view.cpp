@@ -31,6 +31,8 @@ StoreStatus to_status(const v1::StoreReport& report) {
   status.disk_dropped = report.disk_dropped();
   status.disk_corrupt = report.disk_corrupt();
   status.disk_failed = report.disk_failed();
+  status.draining = report.draining();
+  status.blocks_leaving = report.blocks_leaving();
   return status;
 }
 

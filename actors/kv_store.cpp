@@ -1,6 +1,9 @@
 #include "actors/kv_store.hpp"
 
 #include "actors/limits.hpp"
+#include "actors/resolve.hpp"
+#include "actors/runtime.hpp"
+#include "actors/store_for.hpp"
 #include "base/concat.hpp"
 #include "base/log.hpp"
 
@@ -68,6 +71,11 @@ StorePorts StoreCore::make_ports() {
     setup_.transport.grant(session, page);
   };
   ports.revoke = [this](uint64_t session) { setup_.transport.revoke(session); };
+  ports.revoke_page = [this](uint64_t session, kv::PageId page) {
+    setup_.transport.revoke_page(session, page);
+  };
+  ports.send_offer = [this](PeerKey store, const v1::Offer& offer) { send_offer(store, offer); };
+  ports.draw_session = random_u64;
   ports.disk = [this](kv::DiskJob job) {
     auto self = caf::actor_cast<KvStoreActor>(self_);
     setup_.disk.submit(std::move(job), [this, self](const kv::DiskDone& done) {
@@ -129,6 +137,45 @@ PeerKey StoreCore::key_of(const caf::strong_actor_ptr& peer) {
   return last_key_;
 }
 
+void StoreCore::on_members(const v1::Members& members) {
+  members_ = members;
+  routers_->on_members(members);
+}
+
+void StoreCore::leave() {
+  if (std::exchange(is_leaving_, true)) return;
+  const v1::NodeInfo* heir = store_for(members_, routers_->own());
+  if (heir == nullptr) {
+    log_info("store", "drains; no other store is there to have its blocks");
+    has_heir_ = true;
+    return;
+  }
+  resolve(self_, setup_.caller, *heir, "kv_store", [this](auto resolved) {
+    has_heir_ = true;
+    if (resolved) {
+      logic_->begin_leaving(key_of(resolved->second), now_us());
+    } else {
+      log_warning("store",
+                  concat("the store that was to have our blocks: ", resolved.error().message()));
+    }
+    settle();
+  });
+}
+
+void StoreCore::send_offer(PeerKey store, const v1::Offer& offer) {
+  const auto answered = [this, session = offer.session()](const Result<v1::OfferReply>& reply) {
+    logic_->on_offer_reply(session, reply, now_us());
+    settle();
+  };
+  self_
+      ->request(caf::actor_cast<KvStoreActor>(peers_.at(store).handle),
+                std::chrono::milliseconds(limits::request_timeout_ms), offer)
+      .then([answered](const v1::OfferReply& reply) { answered(reply); },
+            [this, answered](const caf::error& e) {
+              answered(error(Code::unavailable, self_->system().render(e)));
+            });
+}
+
 v1::OfferReply StoreCore::on_offer(const v1::Offer& offer) {
   const caf::strong_actor_ptr sender = self_->current_sender();
   if (!sender) return refused<v1::OfferReply>();
@@ -185,6 +232,10 @@ void measure(Metrics& metrics, const v1::StoreReport& report) {
 
 void StoreCore::settle() {
   routers_->publish();
+  if (is_leaving_) {
+    setup_.node->busy = static_cast<uint32_t>(logic_->num_leaving());
+    setup_.node->draining = has_heir_;
+  }
   if (!setup_.flush || !setup_.flush->is_wanted || setup_.flush->is_done) return;
   logic_->begin_flush(now_us());
   setup_.flush->is_done = logic_->is_flushed();
@@ -200,14 +251,18 @@ void StoreCore::on_tick() {
   }
   report.set_name(routers_->own().name());
   report.set_incarnation(routers_->own().incarnation());
+  report.set_draining(is_leaving_);
+  report.set_blocks_leaving(static_cast<uint32_t>(logic_->num_leaving()));
   routers_->tell_all(report);
   // Answered, unlike a store's report: a router that does not know us any more says so.
   routers_->report(v1::LoadReport());
 }
 
 KvStoreActor::behavior_type kv_store(
-    KvStoreActor::stateful_pointer<std::shared_ptr<StoreCore>> self, StoreSetup setup) {
+    KvStoreActor::stateful_pointer<std::shared_ptr<StoreCore>> self, StoreSetup setup,
+    const std::shared_ptr<std::weak_ptr<StoreCore>>& made) {
   self->state = std::make_shared<StoreCore>(self, std::move(setup));
+  *made = self->state;
   auto core = self->state;
   self->set_down_handler([core](const caf::down_msg& down) {
     core->on_down(down);

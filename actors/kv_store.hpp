@@ -52,7 +52,9 @@ class StoreCore {
 
   v1::OfferReply on_offer(const v1::Offer& offer);
   v1::AttachReply on_attach(const v1::Attach& attach);
-  void on_members(const v1::Members& members) { routers_->on_members(members); }
+  void on_members(const v1::Members& members);
+  /// What is here goes to another store of the cluster, if there is one; nothing new comes.
+  void leave();
   void on_down(const caf::down_msg& down);
   void on_tick();
   StoreLogic& logic() { return *logic_; }
@@ -70,11 +72,15 @@ class StoreCore {
   void connect(uint64_t session, const std::string& address);
   void read(transport::PeerId peer, const transport::ReadRequest& request, uint32_t index);
   PeerKey key_of(const caf::strong_actor_ptr& peer);
+  void send_offer(PeerKey store, const v1::Offer& offer);
 
   KvStoreActor::pointer self_;
   StoreSetup setup_;
   std::unique_ptr<StoreLogic> logic_;
   std::unique_ptr<RouterLinks<KvStoreActor::base>> routers_;
+  v1::Members members_;
+  bool is_leaving_ = false;
+  bool has_heir_ = false;  ///< or nobody is there to have our blocks
   PeerKey last_key_ = 0;
   std::map<caf::actor_addr, PeerKey> keys_;
   std::unordered_map<PeerKey, Peer> peers_;
@@ -82,6 +88,7 @@ class StoreCore {
 };
 
 KvStoreActor::behavior_type kv_store(
-    KvStoreActor::stateful_pointer<std::shared_ptr<StoreCore>> self, StoreSetup setup);
+    KvStoreActor::stateful_pointer<std::shared_ptr<StoreCore>> self, StoreSetup setup,
+    const std::shared_ptr<std::weak_ptr<StoreCore>>& made);
 
 }  // namespace troupe::actors

@@ -208,7 +208,7 @@ Node::Impl::~Impl() {
   directory_handle = nullptr;
   actors.clear();
   if (state) {
-    state->drain_worker = nullptr;
+    state->drain_role = nullptr;
     state->roles.clear();
     state->member_listeners.clear();
   }
@@ -252,14 +252,18 @@ Status Node::wait_joined(int timeout_ms) {
   return error(Code::timeout, concat("no router took ", impl_->options.name, " in time"));
 }
 
-bool Node::drain(int64_t timeout_ms) {
-  if (impl_->store_flush) {
-    for (int64_t waited = 0; !impl_->flush_store(); waited += 10) {
-      if (waited >= timeout_ms) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+bool Node::flush(int64_t timeout_ms) {
+  if (!impl_->store_flush) return true;
+  for (int64_t waited = 0; !impl_->flush_store(); waited += 10) {
+    if (waited >= timeout_ms) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  if (!impl_->worker_handle) return true;
+  return true;
+}
+
+bool Node::drain(int64_t timeout_ms) {
+  if (!flush(timeout_ms)) return false;
+  if (!impl_->worker_handle && !impl_->store_handle) return true;
   NodeState& state = *impl_->state;
   auto begin = [shared = impl_->state] { (void)begin_drain(*shared); };
   caf::anon_send(impl_->node_handle, Closure{std::make_shared<std::function<void()>>(begin)});

@@ -75,10 +75,12 @@ class Node {
   /// Tells every actor to go and waits for them.
   ~Node();
 
-  /// From now on it takes no new work; what runs moves to other workers or ends here, and a store
-  /// writes to its disk what it has in memory. Waits until nothing is left (true) or the time is
-  /// over; may be called again.
+  /// From now on it takes no new work; what runs moves to other workers or ends here. A store
+  /// writes to its disk what it has in memory, and hands it over to another store if there is one.
+  /// Waits until nothing is left (true) or the time is over; may be called again.
   bool drain(int64_t timeout_ms);
+  /// Of that only the writing.
+  bool flush(int64_t timeout_ms);
   /// The whole cluster is being stopped: everyone who waits here or asks the directory is told.
   /// Returns when they had the time to hear it.
   void announce_end();

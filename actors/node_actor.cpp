@@ -158,16 +158,17 @@ v1::DrainReply on_drain(NodeState& state, const v1::Drain& drain) {
 }  // namespace
 
 Status begin_drain(NodeState& state) {
-  if (!state.drain_worker) {
+  if (!state.drain_role) {
     return error(Code::failed_precondition,
-                 concat("node ", state.info.name(), " runs no worker, there is nothing to drain"),
+                 concat("node ", state.info.name(),
+                        " runs no worker and no store, there is nothing to drain"),
                  "streams do not need a directory, router or front");
   }
   if (state.info.health() != "draining") {
     log_info("node", concat("node ", state.info.name(), " drains"));
   }
   state.info.set_health("draining");
-  state.drain_worker();
+  state.drain_role();
   return {};
 }
 

@@ -37,17 +37,17 @@ struct NodeState {
   std::vector<caf::strong_actor_ptr> member_listeners;  ///< want v1::Members (front, worker)
   std::atomic<bool> joined{false};
   std::atomic<bool> worker_known{false};  ///< a router has accepted the worker
-  std::function<void()> drain_worker;     ///< empty: no worker runs here
-  std::atomic<bool> draining{false};      ///< the worker knows that it drains
-  std::atomic<uint32_t> busy{0};          ///< requests and sessions of the worker
+  std::function<void()> drain_role;       ///< empty: neither a worker nor a store runs here
+  std::atomic<bool> draining{false};      ///< it knows that it drains
+  std::atomic<uint32_t> busy{0};          ///< requests and sessions of the worker; what leaves
   std::mutex refusal_mutex;
   std::optional<Error> refusal;       ///< the directory's last word, if it was no
   std::optional<Error> last_failure;  ///< why it was not reached; told only who never joined
   uint64_t members_version = 0;
 };
 
-/// The worker of this process takes nothing new from now on. Errors: failed_precondition (no
-/// worker).
+/// The worker or store of this process takes nothing new from now on. Errors: failed_precondition
+/// (neither runs here).
 Status begin_drain(NodeState& state);
 
 /// Starts to join with the first tick that it is sent.

@@ -84,8 +84,15 @@ Status Node::Impl::start_store() {
     };
   }
   setup.flush = store_flush = std::make_shared<StoreFlush>();
-  auto handle = runtime->system().spawn(kv_store, std::move(setup));
+  auto core = std::make_shared<std::weak_ptr<StoreCore>>();
+  auto handle = runtime->system().spawn(kv_store, std::move(setup), core);
   store_handle = handle;
+  state->drain_role = [core, handle] {
+    auto leave = [core] {
+      if (auto alive = core->lock()) alive->leave();
+    };
+    caf::anon_send(handle, Closure{std::make_shared<std::function<void()>>(leave)});
+  };
   add_role("kv_store", handle);
   state->member_listeners.push_back(caf::actor_cast<caf::strong_actor_ptr>(handle));
   return {};

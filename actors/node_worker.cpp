@@ -116,7 +116,7 @@ Status Node::Impl::start_worker() {
   close_worker = [core](bool whole_cluster) {
     if (auto alive = core->lock()) alive->logic().close(whole_cluster);
   };
-  state->drain_worker = [core, handle = worker_handle] {
+  state->drain_role = [core, handle = worker_handle] {
     auto run = [core] {
       if (auto alive = core->lock()) alive->drain();
     };

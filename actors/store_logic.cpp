@@ -56,7 +56,7 @@ Status StoreLogic::check_fingerprint(const std::string& fingerprint, const char*
 }
 
 Status StoreLogic::check(const v1::Offer& offer) const {
-  if (is_flushing_) return error(Code::unavailable, "the store is about to stop");
+  if (is_flushing_ || is_leaving_) return error(Code::unavailable, "the store is about to stop");
   TROUPE_TRY(check_fingerprint(offer.kv_fingerprint(), "the worker's"));
   const auto count = static_cast<size_t>(offer.blocks_size());
   if (count == 0 || count > limits::offer_blocks_max) {
@@ -222,6 +222,11 @@ void StoreLogic::apply(uint64_t id, const transport::ReceiverActions& actions) {
 }
 
 void StoreLogic::on_peer_down(PeerKey peer) {
+  if (offers_ && offers_->store() == peer) {
+    log_warning("store", "the store that takes our blocks over is gone");
+    to_offer_.clear();
+    offers_->set_store(std::nullopt);
+  }
   std::vector<uint64_t> gone;
   for (const auto& [session, reader] : readers_) {
     if (reader.reader == peer) gone.push_back(session);
@@ -240,6 +245,8 @@ void StoreLogic::on_peer_down(PeerKey peer) {
 void StoreLogic::on_tick(TimeUs now) {
   pump(now);
   if (!blocks_) return;
+  if (offers_) offers_->on_tick(now);
+  pump_offers(now);
   tick_readers(now);
   for (const uint64_t session : blocks_->expire(now)) {
     log_warning("store", "a reader did not come to its end within its lease");

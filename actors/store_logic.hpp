@@ -3,6 +3,7 @@
 // else's memory and computes nothing. The actor around it (kv_store.cpp) translates.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "actors/peer_key.hpp"
 #include "actors/store_disk.hpp"
+#include "actors/store_offers.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "kv/block_store.hpp"
@@ -41,6 +43,11 @@ struct StorePorts {
   /// The session may read the page of our region / may read nothing any more.
   std::function<void(uint64_t session, kv::PageId page)> grant;
   std::function<void(uint64_t session)> revoke;
+  std::function<void(uint64_t session, kv::PageId page)> revoke_page;
+  /// Offers blocks to another store; answered by on_offer_reply().
+  std::function<void(PeerKey store, const v1::Offer&)> send_offer;
+  /// A number for a session that nobody else has.
+  std::function<uint64_t()> draw_session;
   /// Does the job; answered by on_disk_done(). Only with use_disk().
   std::function<void(kv::DiskJob)> disk;
 };
@@ -73,7 +80,14 @@ class StoreLogic {
   /// It did; so it has without a disk.
   [[nodiscard]] bool is_flushed() const { return !disk_ || disk_->is_flushed(); }
 
-  /// A worker is gone, whether it read or was read from.
+  /// Nothing is taken in any more; what is in memory is offered to another store, what is worth
+  /// most first. It goes on giving blocks out meanwhile.
+  void begin_leaving(PeerKey heir, TimeUs now);
+  void on_offer_reply(uint64_t session, const Result<v1::OfferReply>& reply, TimeUs now);
+  /// Blocks that the other store was not asked about yet, or reads now.
+  [[nodiscard]] size_t num_leaving() const;
+
+  /// A worker or store is gone, whether it read or was read from.
   void on_peer_down(PeerKey peer);
   /// Leases and time-outs; call a few times a second.
   void on_tick(TimeUs now);
@@ -133,6 +147,7 @@ class StoreLogic {
   void tick_readers(TimeUs now);
   void end_reader(uint64_t session);
   void pump(TimeUs now);
+  void pump_offers(TimeUs now);
 
   kv::Region region_;
   StorePorts ports_;
@@ -142,6 +157,9 @@ class StoreLogic {
   std::string fingerprint_;                 ///< the same
   std::unique_ptr<StoreDisk> disk_;         ///< empty without one
   bool is_flushing_ = false;
+  bool is_leaving_ = false;
+  std::unique_ptr<StoreOffers> offers_;  ///< to the store that is to have its blocks
+  std::deque<kv::BlockName> to_offer_;   ///< in order
   std::unordered_map<uint64_t, Intake> intakes_;
   std::unordered_map<uint64_t, Reader> readers_;
   std::unordered_map<kv::PageId, std::vector<Waiter>> waiters_;

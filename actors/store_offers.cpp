@@ -10,17 +10,38 @@
 
 namespace troupe::actors {
 
-StoreOffers::StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
-                         std::string fingerprint, OfferPorts ports)
-    : pool_(pool),
-      index_(index),
+OfferPages pages_of(kv::Pool& pool, kv::LocalIndex& index) {
+  OfferPages pages;
+  pages.num_pages = pool.num_pages();
+  pages.block_bytes = pool.layout().block_bytes();
+  pages.find = [&index](const kv::BlockName& name) { return index.find(name); };
+  pages.parent = [&index](const kv::BlockName& name) { return index.parent(name); };
+  pages.retain = [&pool](kv::PageId page) { pool.retain(page); };
+  pages.release = [&pool](kv::PageId page) { pool.release(page); };
+  return pages;
+}
+
+OfferPages pages_of(kv::BlockStore& blocks) {
+  OfferPages pages;
+  pages.num_pages = blocks.num_pages();
+  pages.block_bytes = blocks.block_bytes();
+  pages.find = [&blocks](const kv::BlockName& name) { return blocks.block_of(name); };
+  pages.parent = [&blocks](const kv::BlockName& name) { return blocks.parent_of(name); };
+  pages.retain = [&blocks](kv::PageId page) { blocks.hold_page(page); };
+  pages.release = [&blocks](kv::PageId page) { blocks.let_go(page); };
+  return pages;
+}
+
+StoreOffers::StoreOffers(OfferPages pages, std::string transport_address, std::string fingerprint,
+                         OfferPorts ports)
+    : pages_(std::move(pages)),
       transport_address_(std::move(transport_address)),
       fingerprint_(std::move(fingerprint)),
       ports_(std::move(ports)) {}
 
 StoreOffers::~StoreOffers() {
   for (auto& [id, offered] : sessions_) {
-    for (const kv::PageId page : offered.session.cancel().unpin) pool_.release(page);
+    for (const kv::PageId page : offered.session.cancel().unpin) pages_.release(page);
   }
 }
 
@@ -42,7 +63,7 @@ void StoreOffers::add(const kv::BlockName& name) {
 
 std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
   // Pages that a store reads are pages that sequences lack: never more than a small share.
-  const uint32_t pinned_max = std::clamp<uint32_t>(pool_.num_pages() / limits::offer_pool_share, 1,
+  const uint32_t pinned_max = std::clamp<uint32_t>(pages_.num_pages / limits::offer_pool_share, 1,
                                                    2 * limits::offer_blocks_max);
   v1::Offer offer;
   std::vector<kv::BlockName> names, parents;
@@ -52,11 +73,11 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
          num_pinned_ + names.size() < pinned_max) {
     const auto [name, tries] = queue_.front();
     queue_.pop_front();
-    const auto block = index_.find(name);
+    const auto block = pages_.find(name);
     if (!block) continue;  // thrown out meanwhile
     blocks.push_back({static_cast<uint32_t>(names.size()), block->page, block->checksum});
     names.push_back(name);
-    parents.push_back(index_.parent(name).value_or(kv::BlockName()));
+    parents.push_back(pages_.parent(name).value_or(kv::BlockName()));
     waiting.push_back(Waiting{name, tries + 1});
   }
   if (names.empty()) return std::nullopt;
@@ -68,7 +89,7 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
           .first->second.session;
   apply(id, session.on_reserved(0, static_cast<uint32_t>(names.size()), now));
   for (const transport::BlockAnnouncement& block : blocks) {
-    pool_.retain(block.page);
+    pages_.retain(block.page);
     ++num_pinned_;
     ports_.grant(id, block.page);
     apply(id, session.announce(block));
@@ -80,7 +101,7 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
   apply(id, session.finish());
   num_offered_ += names.size();
   offer.set_session(id);
-  offer.set_block_bytes(pool_.layout().block_bytes());
+  offer.set_block_bytes(pages_.block_bytes);
   offer.set_transport_address(transport_address_);
   offer.set_names(schemas::pack_names(names));
   offer.set_parents(schemas::pack_names(parents));
@@ -167,7 +188,7 @@ void StoreOffers::apply(uint64_t id, const transport::SourceActions& actions) {
   if (actions.over) ports_.revoke(id);
   for (const kv::PageId page : actions.unpin) {
     if (!actions.over) ports_.revoke_page(id, page);
-    pool_.release(page);
+    pages_.release(page);
   }
   num_pinned_ -= static_cast<uint32_t>(actions.unpin.size());
   if (!actions.over) return;

@@ -1,6 +1,6 @@
-// A worker's side of offering: full blocks wait in a bounded queue until a store has been asked
-// whether it wants them; those it wants stay pinned until it has read them or the lease ends.
-// Nothing here is ever waited for. No CAF.
+// The side of offering of a worker, or of a store that leaves: full blocks wait in a bounded queue
+// until a store has been asked whether it wants them; those it wants stay pinned until it has read
+// them or the lease ends. Nothing here is ever waited for. No CAF.
 #pragma once
 
 #include <deque>
@@ -14,6 +14,7 @@
 #include "actors/peer_key.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "kv/block_store.hpp"
 #include "kv/local_index.hpp"
 #include "kv/pool.hpp"
 #include "schemas/cluster.pb.h"
@@ -21,6 +22,20 @@
 #include "transport/source_session.hpp"
 
 namespace troupe::actors {
+
+/// The blocks that are offered, and how their pages are kept.
+struct OfferPages {
+  uint32_t num_pages = 0;
+  size_t block_bytes = 0;
+  std::function<std::optional<kv::IndexedBlock>(const kv::BlockName&)> find;
+  /// The name of the block before it in its chain, or the chain's root; nothing: not known.
+  std::function<std::optional<kv::BlockName>(const kv::BlockName&)> parent;
+  std::function<void(kv::PageId)> retain;
+  std::function<void(kv::PageId)> release;
+};
+/// Those of a worker's index / of a store. All of it must outlive the pages.
+OfferPages pages_of(kv::Pool& pool, kv::LocalIndex& index);
+OfferPages pages_of(kv::BlockStore& blocks);
 
 /// What offering asks of its shell. Calls must not re-enter.
 struct OfferPorts {
@@ -36,9 +51,8 @@ struct OfferPorts {
 
 class StoreOffers {
  public:
-  /// Pool and index must outlive the offers.
-  StoreOffers(kv::Pool& pool, kv::LocalIndex& index, std::string transport_address,
-              std::string fingerprint, OfferPorts ports);
+  StoreOffers(OfferPages pages, std::string transport_address, std::string fingerprint,
+              OfferPorts ports);
   ~StoreOffers();
   StoreOffers(const StoreOffers&) = delete;
   StoreOffers& operator=(const StoreOffers&) = delete;
@@ -47,7 +61,7 @@ class StoreOffers {
   void set_store(std::optional<PeerKey> store);
   [[nodiscard]] std::optional<PeerKey> store() const { return store_; }
 
-  /// A full block of the index. With no store it is forgotten; when the queue is full, the oldest
+  /// A full block. With no store it is forgotten; when the queue is full, the oldest
   /// goes.
   void add(const kv::BlockName& name);
   /// Sends offers as far as the limits allow. Call it when the step was given to the device.
@@ -63,6 +77,7 @@ class StoreOffers {
   void drop_all();
 
   [[nodiscard]] size_t num_sessions() const { return sessions_.size(); }
+  [[nodiscard]] size_t num_waiting() const { return queue_.size(); }
   [[nodiscard]] uint64_t num_offered() const { return num_offered_; }
   [[nodiscard]] uint64_t num_dropped() const { return num_dropped_; }
   /// Blocks that were offered again.
@@ -84,8 +99,7 @@ class StoreOffers {
   /// Does what the session's state machine says. The session may be gone afterwards.
   void apply(uint64_t session, const transport::SourceActions& actions);
 
-  kv::Pool& pool_;
-  kv::LocalIndex& index_;
+  OfferPages pages_;
   std::string transport_address_;
   std::string fingerprint_;
   OfferPorts ports_;

@@ -172,6 +172,10 @@ void StoreLogic::tick_readers(TimeUs now) {
 }
 
 void StoreLogic::on_read_done(const v1::ReadDone& done, TimeUs now) {
+  if (offers_ && offers_->on_read_done(done, now)) {
+    pump_offers(now);
+    return;
+  }
   const auto found = readers_.find(done.session());
   if (found == readers_.end()) return;
   const Reader& reader = found->second;

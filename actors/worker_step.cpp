@@ -14,7 +14,7 @@ WorkerLogic::WorkerLogic(WorkerParts parts, WorkerPorts ports)
       handovers_(parts_.engine, ports_.handover,
                  [this](const HandoverSummary& summary) { on_handover_over(summary); }),
       metrics_(parts_.metrics),
-      offers_(parts_.pool, parts_.index, parts_.transport_address, parts_.fingerprint,
+      offers_(pages_of(parts_.pool, parts_.index), parts_.transport_address, parts_.fingerprint,
               {ports_.send_offer, ports_.draw_session, ports_.grant, ports_.revoke,
                ports_.revoke_page}),
       pins_(parts_.pool, parts_.index, parts_.pool.num_pages() / kv::limits::pinned_share) {}

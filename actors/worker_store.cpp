@@ -1,8 +1,8 @@
 // The store that a worker offers its full blocks to.
-#include <algorithm>
 #include <chrono>
 
 #include "actors/limits.hpp"
+#include "actors/store_for.hpp"
 #include "actors/worker.hpp"
 #include "base/concat.hpp"
 
@@ -10,16 +10,7 @@ namespace troupe::actors {
 
 void WorkerCore::choose_store(const v1::Members& members) {
   if (setup_.transport.empty()) return;
-  const v1::NodeInfo* best = nullptr;
-  const auto is_better = [this](const v1::NodeInfo& a, const v1::NodeInfo& b) {
-    const bool a_near = a.host() == routers_->own().host();
-    const bool b_near = b.host() == routers_->own().host();
-    return a_near != b_near ? a_near : a.name() < b.name();
-  };
-  for (const v1::NodeInfo& node : members.nodes()) {
-    if (std::ranges::count(node.roles(), "kv_store") == 0) continue;
-    if (best == nullptr || is_better(node, *best)) best = &node;
-  }
+  const v1::NodeInfo* best = store_for(members, routers_->own());
   const uint64_t incarnation = best == nullptr ? 0 : best->incarnation();
   if (incarnation == store_incarnation_) return;
   store_incarnation_ = incarnation;

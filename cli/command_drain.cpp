@@ -1,4 +1,4 @@
-// drain: a worker takes nothing new, and what runs there moves to others.
+// drain: a worker or store takes nothing new, and what it does or has goes to others.
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -24,13 +24,19 @@ struct DrainFlags {
 constexpr auto answer_time = std::chrono::seconds(5);
 constexpr int look_ms = 100;
 
-/// What the worker still does, once the router has heard that it drains; -1 before.
+/// What the worker still does, or blocks that the store has still to hand over, once the router has
+/// heard that it drains; -1 before.
 Result<int64_t> busy_of(actors::Client& client, const std::string& node) {
   TROUPE_ASSIGN(const actors::ClusterView view, client.view(answer_time));
   for (const actors::WorkerStatus& worker : view.workers) {
     if (worker.name != node) continue;
     if (!worker.draining) return -1;
     return int64_t{worker.running} + worker.waiting + worker.sessions;
+  }
+  for (const actors::StoreStatus& store : view.stores) {
+    if (store.name != node) continue;
+    if (!store.draining) return -1;
+    return int64_t{store.blocks_leaving};
   }
   return 0;  // it is gone
 }
@@ -77,8 +83,9 @@ int do_drain(const DrainFlags& flags) {
 void add_drain(CLI::App& app, Chosen& run) {
   auto flags = std::make_shared<DrainFlags>();
   CLI::App* command = app.add_subcommand(
-      "drain", "Let a worker take nothing new; what runs there moves to other workers or ends");
-  command->add_option("node", flags->node, "name of the worker, as troupe status shows it")
+      "drain",
+      "Let a worker or store take nothing new; what it does, or has, goes to others of its kind");
+  command->add_option("node", flags->node, "name of the worker or store, as troupe status shows it")
       ->required();
   add_text(*command, "--cluster", flags->cluster,
            "name of the running cluster (default: the only one)");

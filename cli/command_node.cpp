@@ -72,12 +72,18 @@ void drain(gateway::Gateway& http, int64_t left_ms, const sigset_t& signals) {
   }
 }
 
-void drain(actors::Node& node, const launch::NodeStart& start, const sigset_t& signals) {
+void drain(actors::Node& node, bool is_store, const launch::NodeStart& start,
+           const sigset_t& signals) {
   const auto& limits = start.spec.limits();
   int64_t left_ms = static_cast<int64_t>(limits.drain_timeout_ms());
-  // Whoever is being stopped with the others is killed after stop_timeout.
+  // Whoever is being stopped with the others is killed after stop_timeout, and a store among them
+  // has nobody to leave its blocks to: it writes them.
   if (launch::is_stopping(start)) {
     left_ms = std::min(left_ms, static_cast<int64_t>(limits.stop_timeout_ms() / 2));
+    if (is_store) {
+      node.flush(left_ms);
+      return;
+    }
   }
   drain(node, left_ms, signals);
 }
@@ -147,7 +153,7 @@ int do_node(const NodeFlags& flags) {
                     // With the whole cluster its streams have ended; a store writes what it has.
                     const bool is_store = options->store_bytes > 0;
                     if (!is_end || !start->has_directory_here || is_store) {
-                      drain(node, *start, signals);
+                      drain(node, is_store, *start, signals);
                     }
                   });
 }

@@ -100,7 +100,9 @@ Json store_json(const actors::StoreStatus& store) {
           {"disk_written", store.disk_written},
           {"disk_dropped", store.disk_dropped},
           {"disk_corrupt", store.disk_corrupt},
-          {"disk_failed", store.disk_failed}};
+          {"disk_failed", store.disk_failed},
+          {"draining", store.draining},
+          {"blocks_leaving", store.blocks_leaving}};
 }
 
 Json to_json(const launch::ClusterState& state, const Result<actors::ClusterView>& view) {

@@ -76,13 +76,16 @@ class BlockStore {
   std::vector<IndexedBlock> pin(uint64_t token, std::span<const BlockName> names, TimeUs until);
   /// Pins one more page for the token, which may have none yet. Nothing unless a block is there.
   std::optional<IndexedBlock> pin_page(uint64_t token, PageId page, TimeUs until);
-  /// The page of a block that is here.
+  /// The page of a block that is here; with its checksum; the block before it, if that is here too.
   [[nodiscard]] std::optional<PageId> page_of(const BlockName& name) const;
+  [[nodiscard]] std::optional<IndexedBlock> block_of(const BlockName& name) const;
+  [[nodiscard]] std::optional<BlockName> parent_of(const BlockName& name) const;
   /// Counts blocks that were asked for in vain elsewhere than in pin().
   void count_misses(size_t blocks) { stats_.misses += blocks; }
   /// For who writes a block elsewhere: it stays until let_go() of the page, which is no use
   /// of it.
   std::optional<PageId> hold(const BlockName& name);
+  void hold_page(PageId page) { add_pin(page); }
   void let_go(PageId page);
   /// Moves the end of the pins' time.
   void extend(uint64_t token, TimeUs until);
@@ -101,6 +104,9 @@ class BlockStore {
   }
   /// All names that can be given out, for snapshots, in no particular order.
   [[nodiscard]] std::vector<BlockName> names() const;
+  /// The same, what is worth most first: chains by priority and last use, each from its beginning;
+  /// those that somebody reads now come last.
+  [[nodiscard]] std::vector<BlockName> names_by_worth() const;
   [[nodiscard]] BlockStoreStats stats() const;
   [[nodiscard]] size_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] uint32_t num_pages() const { return static_cast<uint32_t>(slots_.size()); }

@@ -17,7 +17,7 @@ struct Offering {
   explicit Offering(uint32_t count)
       : pool(*kv::allocate_region(num_pages * layout.block_bytes()), layout),
         index(pool, events),
-        offers(pool, index, "address", std::string(32, 'f'), ports()) {
+        offers(pages_of(pool, index), "address", std::string(32, 'f'), ports()) {
     offers.set_store(PeerKey{7});
     kv::BlockName parent;
     for (uint32_t i = 0; i < count; ++i) {

@@ -132,6 +132,9 @@ inline actors::StorePorts WorkerWorld::store_ports() {
   ports.grant = [this](uint64_t session, kv::PageId page) {
     store->granted.insert({session, page});
   };
+  ports.revoke_page = [this](uint64_t session, kv::PageId page) {
+    store->granted.erase({session, page});
+  };
   ports.revoke = [this](uint64_t session) {
     std::erase_if(store->granted, [session](const auto& e) { return e.first == session; });
   };

@@ -185,7 +185,7 @@ void Life::kill() {
     state_->roles.clear();
     state_->member_listeners.clear();
     state_->connector = nullptr;
-    state_->drain_worker = nullptr;
+    state_->drain_role = nullptr;
   }
   node_ = nullptr;
   router_ = nullptr;

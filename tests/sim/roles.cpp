@@ -105,7 +105,8 @@ void Life::start_store(const actors::Caller& caller) {
   setup.transport = stage_.reads.add(id, std::move(memory));
   if (plan.has_disk()) setup.disk = start_disk();
   setup.serve = [this](size_t, uint32_t) { return Result<std::string>(Reads::address(id)); };
-  store_ = address_of(stage_.system.spawn(actors::kv_store, std::move(setup)));
+  store_ = address_of(stage_.system.spawn(actors::kv_store, std::move(setup),
+                                          std::make_shared<std::weak_ptr<actors::StoreCore>>()));
   add("kv_store", store_);
   state_->member_listeners.push_back(store_);
 }
@@ -161,7 +162,7 @@ void Life::start_worker(const actors::Caller& caller) {
     if (plan.has(role)) state_->roles[role] = handle;
   }
   state_->member_listeners.push_back(handle);
-  state_->drain_worker = [core = worker->core, worker = worker_actor_] {
+  state_->drain_role = [core = worker->core, worker = worker_actor_] {
     auto run = [core] {
       if (auto alive = core->lock()) alive->drain();
     };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/message_sizes.hpp"
 #include "base/result.hpp"
 #include "engine/step_plan.hpp"
 #include "schemas/cluster.pb.h"
@@ -49,6 +50,7 @@ caf::error inspect(caf::serializer& f, T& x) {
   if (x.ByteSizeLong() > actors::limits::message_bytes_max || !x.SerializeToString(&bytes)) {
     return caf::sec::invalid_argument;
   }
+  actors::note_message(bytes.size());
   return f(bytes);
 }
 

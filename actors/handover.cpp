@@ -34,6 +34,7 @@ void Handovers::begin(uint64_t id, engine::SequenceId sequence, const v1::NodeIn
   attach.set_end_block(first + static_cast<uint32_t>(pages.size()));
   attach.set_kv_fingerprint(fingerprint);
   attach.set_names(schemas::pack_names(names));
+  if (!names.empty()) attach.set_root(schemas::pack_name(engine_.root(sequence)));
 
   Session begun{transport::ReceiverSession(id, now), sequence, {}, fingerprint, 0, 0, 0, {}, 0, {}};
   begun.summary.session = id;

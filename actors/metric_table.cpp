@@ -86,6 +86,8 @@ constexpr MetricInfo metric_rows[] = {
     {v1::METRIC_DEVICE_BLOCKS_PINNED, gauge, "device_blocks_pinned", "kept for a time, as asked"},
     {v1::METRIC_REFUSED_CONNECTIONS, counter, "refused_connections",
      "connections that a data port turned away"},
+    {v1::METRIC_LARGEST_MESSAGE_BYTES, gauge, "largest_message_bytes",
+     "the largest message that it sent to another process"},
 };
 
 constexpr DistributionInfo distribution_rows[] = {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "actors/message_sizes.hpp"
 #include "schemas/convert.hpp"
 
 namespace troupe::actors {
@@ -27,6 +28,7 @@ void measure_process(Metrics& metrics) {
     };
     metrics.set(v1::METRIC_CPU_US, us(usage.ru_utime) + us(usage.ru_stime));
   }
+  metrics.set(v1::METRIC_LARGEST_MESSAGE_BYTES, largest_message_bytes());
   std::ifstream file("/proc/self/statm");
   uint64_t pages = 0;
   uint64_t resident = 0;

@@ -62,12 +62,12 @@ void StoreDisk::pump(TimeUs now) {
   }
 }
 
-std::optional<kv::PageId> StoreDisk::fetch(const kv::BlockName& name) {
+std::optional<kv::PageId> StoreDisk::fetch(const kv::BlockName& name, const kv::BlockName& root) {
   if (memory_ == nullptr) return std::nullopt;
   const auto record = tier_->find(name);
   if (!record) return std::nullopt;
   const auto answer =
-      memory_->expect({record->name, record->parent, record->checksum, record->priority});
+      memory_->expect({record->name, record->parent, record->checksum, record->priority, root});
   if (answer.verdict != kv::BlockStore::Verdict::wanted) return std::nullopt;
   const auto job = tier_->read(name, memory_->page(answer.page));
   if (!job) {

@@ -34,7 +34,7 @@ class StoreDisk {
 
   /// Begins to bring a block to memory; the page that is set aside for it. Nothing if it is not on
   /// disk, or no room or no turn can be had.
-  std::optional<kv::PageId> fetch(const kv::BlockName& name);
+  std::optional<kv::PageId> fetch(const kv::BlockName& name, const kv::BlockName& root);
   /// The page that the block is on its way to.
   [[nodiscard]] std::optional<kv::PageId> coming(const kv::BlockName& name) const;
 

@@ -38,7 +38,7 @@ void StoreLogic::pump_offers(TimeUs now) {
   // The queue of offers forgets its oldest when it is full: never more than it can keep.
   const size_t room = limits::offer_queue_max / 2;
   while (!to_offer_.empty() && offers_->num_waiting() < room) {
-    offers_->add(to_offer_.front());
+    offers_->add(to_offer_.front(), blocks_->root_of(to_offer_.front()));
     to_offer_.pop_front();
   }
   offers_->pump(now);

@@ -100,9 +100,10 @@ Result<std::vector<kv::OfferedBlock>> StoreLogic::unpack(const v1::Offer& offer)
   TROUPE_ASSIGN(const auto names, schemas::unpack_names(offer.names()));
   TROUPE_ASSIGN(const auto parents, schemas::unpack_names(offer.parents()));
   const auto count = static_cast<size_t>(offer.blocks_size());
-  if (names.size() != count || parents.size() != count) {
-    return error(Code::corrupt, concat(count, " offered blocks have ", names.size(), " names and ",
-                                       parents.size(), " parents"));
+  TROUPE_ASSIGN(const auto roots, schemas::unpack_names(offer.roots()));
+  if (names.size() != count || parents.size() != count || roots.size() != count) {
+    return error(Code::corrupt, concat(count, " offered blocks have ", names.size(), " names, ",
+                                       parents.size(), " parents and ", roots.size(), " roots"));
   }
   std::vector<kv::OfferedBlock> blocks(count);
   for (size_t i = 0; i < count; ++i) {
@@ -111,7 +112,7 @@ Result<std::vector<kv::OfferedBlock>> StoreLogic::unpack(const v1::Offer& offer)
       return error(Code::corrupt, concat("offered block ", i, " is numbered ", wire.block_index()));
     }
     const uint32_t priority = std::min<uint32_t>(offer.priority(), kv::num_priorities - 1);
-    blocks[i] = {names[i], parents[i], wire.checksum(), static_cast<uint8_t>(priority)};
+    blocks[i] = {names[i], parents[i], wire.checksum(), static_cast<uint8_t>(priority), roots[i]};
   }
   return blocks;
 }

@@ -115,6 +115,7 @@ class StoreLogic {
   struct Reader {
     PeerKey reader = 0;
     uint32_t first_block = 0;
+    kv::BlockName root;
     std::map<uint32_t, kv::PageId> pages;  ///< by place among the named blocks
     size_t num_waiting = 0;                ///< blocks that are on their way from disk
     TimeUs news = 0;                       ///< when the last of them came

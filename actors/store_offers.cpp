@@ -52,13 +52,13 @@ void StoreOffers::set_store(std::optional<PeerKey> store) {
   store_ = store;
 }
 
-void StoreOffers::add(const kv::BlockName& name) {
+void StoreOffers::add(const kv::BlockName& name, const kv::BlockName& root) {
   if (!store_) return;
   if (queue_.size() >= limits::offer_queue_max) {
     queue_.pop_front();
     ++num_dropped_;
   }
-  queue_.push_back({name, 0});
+  queue_.push_back({name, root, 0});
 }
 
 std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
@@ -66,19 +66,20 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
   const uint32_t pinned_max = std::clamp<uint32_t>(pages_.num_pages / limits::offer_pool_share, 1,
                                                    2 * limits::offer_blocks_max);
   v1::Offer offer;
-  std::vector<kv::BlockName> names, parents;
+  std::vector<kv::BlockName> names, parents, roots;
   std::vector<std::optional<Waiting>> waiting;
   std::vector<transport::BlockAnnouncement> blocks;
   while (!queue_.empty() && names.size() < limits::offer_blocks_max &&
          num_pinned_ + names.size() < pinned_max) {
-    const auto [name, tries] = queue_.front();
+    const auto [name, root, tries] = queue_.front();
     queue_.pop_front();
     const auto block = pages_.find(name);
     if (!block) continue;  // thrown out meanwhile
     blocks.push_back({static_cast<uint32_t>(names.size()), block->page, block->checksum});
     names.push_back(name);
+    roots.push_back(root);
     parents.push_back(pages_.parent(name).value_or(kv::BlockName()));
-    waiting.push_back(Waiting{name, tries + 1});
+    waiting.push_back(Waiting{name, root, tries + 1});
   }
   if (names.empty()) return std::nullopt;
   const uint64_t id = ports_.draw_session();
@@ -105,6 +106,7 @@ std::optional<v1::Offer> StoreOffers::make_offer(TimeUs now) {
   offer.set_transport_address(transport_address_);
   offer.set_names(schemas::pack_names(names));
   offer.set_parents(schemas::pack_names(parents));
+  offer.set_roots(schemas::pack_names(roots));
   offer.set_priority(limits::offer_priority);
   offer.set_kv_fingerprint(fingerprint_);
   return offer;

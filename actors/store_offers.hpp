@@ -61,9 +61,9 @@ class StoreOffers {
   void set_store(std::optional<PeerKey> store);
   [[nodiscard]] std::optional<PeerKey> store() const { return store_; }
 
-  /// A full block. With no store it is forgotten; when the queue is full, the oldest
-  /// goes.
-  void add(const kv::BlockName& name);
+  /// A full block of the chain with this root. With no store it is forgotten; when the queue is
+  /// full, the oldest goes.
+  void add(const kv::BlockName& name, const kv::BlockName& root);
   /// Sends offers as far as the limits allow. Call it when the step was given to the device.
   void pump(TimeUs now);
   /// Blocks of an offer that came to nothing (no answer, a store that stopped reading) are offered
@@ -85,7 +85,7 @@ class StoreOffers {
 
  private:
   struct Waiting {
-    kv::BlockName name;
+    kv::BlockName name, root;
     uint32_t tries = 0;  ///< offers that it was in
   };
   struct Offered {

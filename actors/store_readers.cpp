@@ -59,6 +59,7 @@ v1::AttachReply StoreLogic::on_attach(PeerKey peer, const v1::Attach& attach, Ti
   Reader reader;
   reader.reader = peer;
   reader.first_block = attach.first_block();
+  if (auto root = schemas::unpack_name(attach.root())) reader.root = *root;
   reader.news = now;
   const auto held = gather(id, reader, *names, now);
   blocks_->count_misses(names->size() - held.size() - reader.num_waiting);
@@ -103,7 +104,7 @@ std::vector<std::pair<uint32_t, kv::IndexedBlock>> StoreLogic::gather(
   for (uint32_t place = 0; place < end; ++place) {
     if (reader.pages.contains(place)) continue;
     auto page = disk_->coming(names[place]);
-    if (!page) page = disk_->fetch(names[place]);
+    if (!page) page = disk_->fetch(names[place], reader.root);
     if (!page) {
       // No room: what is behind it is of no use.
       std::erase_if(held, [place](const auto& block) { return block.first > place; });

@@ -63,7 +63,7 @@ void WorkerLogic::take_outcome(const engine::Outcome& outcome, TimeUs now) {
   Announces announces;
   std::set<uint64_t> prefills;
   for (const engine::BlockReady& ready : outcome.blocks) {
-    if (!came_from_store(ready)) offers_.add(ready.name);
+    if (!came_from_store(ready)) offers_.add(ready.name, ready.root);
     take_block(ready, announces);
     const auto owner = source_by_sequence_.find(ready.sequence);
     if (owner == source_by_sequence_.end()) continue;

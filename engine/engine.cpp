@@ -91,6 +91,12 @@ const std::vector<kv::BlockName>& Engine::block_names(SequenceId id) const {
   return s == nullptr ? none : s->names;
 }
 
+const kv::BlockName& Engine::root(SequenceId id) const {
+  static const kv::BlockName none;
+  const Sequence* s = impl_->find(id);
+  return s == nullptr ? none : s->root;
+}
+
 uint32_t Engine::num_cached_blocks(SequenceId id) const {
   const Sequence* s = impl_->find(id);
   return s == nullptr ? 0 : s->num_cached;

@@ -60,6 +60,7 @@ struct BlockReady {
   kv::BlockName name;        ///< of the page (kv::page_name)
   kv::IndexedBlock block;
   bool passing = false;  ///< nobody who goes on behind the tokens known now needs it
+  kv::BlockName root;    ///< of the sequence's chain
 };
 
 struct Outcome {
@@ -106,6 +107,8 @@ class Engine {
   /// Names of the full blocks that the sequence can take over: floor(n / 64) of them. Of a last one
   /// that ends with the newest token all but that token is taken over.
   const std::vector<kv::BlockName>& block_names(SequenceId id) const;
+  /// The root of their chain.
+  const kv::BlockName& root(SequenceId id) const;
   /// Leading blocks that are here already (matched at add(), or later while it waited).
   uint32_t num_cached_blocks(SequenceId id) const;
   /// Reserves pages for blocks [num_cached_blocks, end) and holds the sequence back until each was

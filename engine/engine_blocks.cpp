@@ -202,7 +202,7 @@ void Engine::Impl::announce(Sequence& s, Outcome& out) {
       const auto found = index.find(page);
       if (!found) continue;
       const bool passing = block < window_begin(group, s.num_names() * block_tokens);
-      out.blocks.push_back({s.id, block * groups + group, page, *found, passing});
+      out.blocks.push_back({s.id, block * groups + group, page, *found, passing, s.root});
     }
   }
 }

@@ -7,12 +7,6 @@
 namespace troupe::kv {
 namespace {
 
-// Blocks of the newcomer's priority that are looked at for one that may go.
-constexpr int victims_max = 8;
-// A block may go for one that was seen so many times less: every conversation begins with blocks
-// that were never seen, so only what is asked for again and again is kept from them.
-constexpr uint32_t seen_margin = 1;
-
 size_t pages_in(const Region& region, size_t block_bytes) {
   return block_bytes == 0 ? 0 : std::min<size_t>(region.bytes / block_bytes, no_page - 1);
 }
@@ -25,8 +19,9 @@ BlockStore::BlockStore(Region region, size_t block_bytes, EventLog& events, Tier
       events_(events),
       tier_(tier),
       slots_(pages_in(region_, block_bytes)),
-      table_(slots_.size()),
-      seen_(slots_.size()) {
+      table_(slots_.size(), SlotTable::dense),
+      seen_(slots_.size()),
+      tenants_(1) {
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     slots_[i].newer = i + 1 < slots_.size() ? i + 1 : no_page;
   }
@@ -51,7 +46,7 @@ BlockStore::Answer BlockStore::take_in(const OfferedBlock& offered, bool is_want
     if (held) touch(slot);
     return {held ? Verdict::held : Verdict::arriving, no_page};
   }
-  if (first_free_ == no_page && !evict_for(block, is_wanted_now)) {
+  if (first_free_ == no_page && !make_room(block, is_wanted_now)) {
     ++stats_.refused;
     return {Verdict::refused, no_page};
   }
@@ -59,6 +54,7 @@ BlockStore::Answer BlockStore::take_in(const OfferedBlock& offered, bool is_want
 }
 
 uint32_t BlockStore::take_free_slot(const OfferedBlock& block) {
+  const uint32_t tenant = join_tenant(block);
   const uint32_t index = first_free_;
   Slot& slot = slots_[index];
   first_free_ = slot.newer;
@@ -67,44 +63,19 @@ uint32_t BlockStore::take_free_slot(const OfferedBlock& block) {
   slot.checksum = block.checksum;
   slot.priority = block.priority;
   slot.state = State::arriving;
+  slot.tenant = tenant & tenants_max;
   // A parent is always older than its children, so there are no circles, whatever is offered.
-  if (const uint32_t parent = find(block.parent); parent != no_page) {
+  const uint32_t parent = find(block.parent);
+  if (parent != no_page && slots_[parent].children < children_max) {
     if (evictable(slots_[parent])) unlink(parent);
     slot.parent = parent;
-    ++slots_[parent].children;
+    count_child(slots_[parent], 1);
     slots_[parent].used = false;
   }
   table_.insert(block.name, index);
   --stats_.free;
   ++stats_.arriving;
   return index;
-}
-
-bool BlockStore::evict_for(const OfferedBlock& block, bool is_wanted_now) {
-  // The newcomer's own parent must not go for it.
-  const uint32_t parent = find(block.parent);
-  for (uint8_t priority = 0; priority < block.priority; ++priority) {
-    const List& list = lists_[priority];
-    uint32_t victim = list.oldest;
-    if (victim == parent && victim != no_page) victim = slots_[victim].newer;
-    if (victim == no_page) continue;
-    evict(victim);
-    return true;
-  }
-  const uint32_t newcomer_seen = seen_.seen(block.name);
-  for (int looked = 0; looked < victims_max; ++looked) {
-    const uint32_t victim = lists_[block.priority].oldest;
-    if (victim == no_page) return false;
-    const bool may_go =
-        is_wanted_now || seen_.seen(slots_[victim].name) <= newcomer_seen + seen_margin;
-    if (victim != parent && may_go) {
-      evict(victim);
-      return true;
-    }
-    unlink(victim);
-    link_newest(victim);
-  }
-  return false;
 }
 
 void BlockStore::evict(uint32_t slot) {
@@ -119,6 +90,7 @@ void BlockStore::release(uint32_t index) {
   Slot& slot = slots_[index];
   if (slot.state != State::doomed) table_.erase(slot.name, name_of());
   leave_parent(slot);
+  leave_tenant(slot);
   if (slot.children > 0) {
     // Rare: only a block that did not arrive or was damaged goes before its children.
     for (Slot& other : slots_) {
@@ -135,7 +107,7 @@ void BlockStore::leave_parent(Slot& slot) {
   if (slot.parent == no_page) return;
   const uint32_t parent = slot.parent;
   slot.parent = no_page;
-  --slots_[parent].children;
+  count_child(slots_[parent], -1);
   if (!evictable(slots_[parent])) return;
   // With its last child gone a beginning that nobody used by itself is next.
   if (slots_[parent].used) {
@@ -183,32 +155,6 @@ std::vector<BlockName> BlockStore::names() const {
 
 BlockStoreStats BlockStore::stats() const {
   return stats_;
-}
-
-void BlockStore::link_newest(uint32_t index) {
-  Slot& slot = slots_[index];
-  List& list = lists_[slot.priority];
-  slot.older = list.newest;
-  slot.newer = no_page;
-  (list.newest == no_page ? list.oldest : slots_[list.newest].newer) = index;
-  list.newest = index;
-}
-
-void BlockStore::link_oldest(uint32_t index) {
-  Slot& slot = slots_[index];
-  List& list = lists_[slot.priority];
-  slot.older = no_page;
-  slot.newer = list.oldest;
-  (list.oldest == no_page ? list.newest : slots_[list.oldest].older) = index;
-  list.oldest = index;
-}
-
-void BlockStore::unlink(uint32_t index) {
-  Slot& slot = slots_[index];
-  List& list = lists_[slot.priority];
-  (slot.older == no_page ? list.oldest : slots_[slot.older].newer) = slot.newer;
-  (slot.newer == no_page ? list.newest : slots_[slot.newer].older) = slot.older;
-  slot.older = slot.newer = no_page;
 }
 
 void BlockStore::touch(uint32_t index) {

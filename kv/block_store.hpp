@@ -1,7 +1,8 @@
 // Full blocks that outlive the workers that made them: a tier in a Region of its own, with a limit
 // in bytes. Least recently used out first, within priority, ends of chains before their beginnings;
-// what was seen once does not push out what is asked for again and again. Plain logic: somebody
-// else moves the bytes. Not thread-safe.
+// what was seen once does not push out what is asked for again and again, and a tenant that has its
+// share makes room with its own blocks. Plain logic: somebody else moves the bytes. Not
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -43,6 +44,8 @@ struct OfferedBlock {
   BlockName parent;       ///< of the block before it in its chain, or the chain's root
   uint32_t checksum = 0;  ///< CRC-32C of its bytes
   uint8_t priority = 5;   ///< 0 goes first
+  /// The root of its chain, which stands for its tenant; all zero: that of its parent here, if any.
+  BlockName root{};
 };
 
 class BlockStore {
@@ -113,7 +116,11 @@ class BlockStore {
   [[nodiscard]] std::byte* page(PageId id) const {
     return region_.data + size_t{id} * block_bytes_;
   }
-  /// What is spent on the pages besides their bytes: 52 to 64 a page.
+  /// Of those that are here or arrive, how many have this root.
+  [[nodiscard]] uint32_t num_blocks_of(const BlockName& root) const;
+  /// The root of the block's chain; all zero: not here, or not known.
+  [[nodiscard]] BlockName root_of(const BlockName& name) const;
+  /// What is spent on the pages besides their bytes: 54 to 60 a page.
   [[nodiscard]] size_t index_bytes() const {
     return slots_.size() * sizeof(Slot) + table_.bytes() + seen_.bytes();
   }
@@ -131,17 +138,25 @@ class BlockStore {
     uint32_t older = no_page, newer = no_page;  ///< neighbours in its list; `newer` of a free slot
                                                 ///< is the next free one
     uint32_t parent = no_page;                  ///< the slot of the block before it, if it is here
-    uint32_t children = 0;
+    uint32_t last_use = 0;
+    uint32_t children : 20 = 0;
+    uint32_t tenant : 12 = 0;  ///< in `tenants_`
     uint16_t pins = 0;
     uint8_t priority = 0;
     State state : 7 = State::free;
     /// Used since it had children: it does not go with the last of them.
     bool used : 1 = false;
   };
-  static_assert(sizeof(Slot) == 40);
-  /// Held blocks of one priority that could go: neither pinned nor with children here.
+  static_assert(sizeof(Slot) == 44);
+  static constexpr uint32_t children_max = (1u << 20) - 1, tenants_max = (1u << 12) - 1;
+  /// Held blocks of one tenant and priority that could go: neither pinned nor with children here.
   struct List {
     uint32_t oldest = no_page, newest = no_page;
+  };
+  struct Tenant {
+    BlockName root;
+    uint32_t blocks = 0;  ///< here, or on their way
+    std::array<List, num_priorities> lists;
   };
   struct Lease {
     std::vector<uint32_t> slots;
@@ -161,7 +176,24 @@ class BlockStore {
   void touch(uint32_t slot);
   Answer take_in(const OfferedBlock& offered, bool is_wanted_now);
   uint32_t take_free_slot(const OfferedBlock& block);
-  bool evict_for(const OfferedBlock& block, bool is_wanted_now);
+  // block_store_room.cpp
+  /// The tenant of a newcomer; one that has nothing here is nobody.
+  [[nodiscard]] std::optional<uint32_t> tenant_of(const OfferedBlock& block) const;
+  uint32_t join_tenant(const OfferedBlock& block);
+  void leave_tenant(Slot& slot);
+  [[nodiscard]] bool has_its_share(uint32_t tenant) const;
+  /// The block of the lowest priority, then the oldest, that could go, but for `except`.
+  [[nodiscard]] uint32_t first_to_go(const Tenant& tenant, uint32_t except) const;
+  /// The oldest that could go: of one tenant, or of all.
+  [[nodiscard]] uint32_t oldest(uint8_t priority, uint32_t except,
+                                std::optional<uint32_t> only) const;
+  [[nodiscard]] List& list_of(const Slot& slot) {
+    return tenants_[slot.tenant].lists[slot.priority];
+  }
+  static void count_child(Slot& slot, int more) {
+    slot.children = (slot.children + static_cast<uint32_t>(more)) & children_max;
+  }
+  bool make_room(const OfferedBlock& block, bool is_wanted_now);
   void evict(uint32_t slot);
   /// Gives the slot back; children that it may have lose their parent.
   void release(uint32_t slot);
@@ -179,7 +211,10 @@ class BlockStore {
   SlotTable table_;
   FrequencySketch seen_;
   uint32_t first_free_ = no_page;
-  std::array<List, num_priorities> lists_;
+  std::vector<Tenant> tenants_;  ///< the first: of those whose root is not known, or too many
+  std::unordered_map<BlockName, uint32_t, BlockNameHash> tenant_by_root_;
+  std::vector<uint32_t> free_tenants_;
+  uint32_t uses_ = 0;
   std::unordered_map<uint64_t, Lease> leases_;
   BlockStoreStats stats_;
 };

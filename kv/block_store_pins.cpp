@@ -70,9 +70,14 @@ std::vector<BlockName> BlockStore::names_by_worth() const {
       if (slots_[*at].state == State::held) names.push_back(slots_[*at].name);
     }
   };
-  for (auto list = lists_.rbegin(); list != lists_.rend(); ++list) {
-    for (uint32_t at = list->newest; at != no_page; at = slots_[at].older) add_chain(at);
+  std::vector<uint32_t> ends;
+  for (uint32_t at = 0; at < slots_.size(); ++at) {
+    if (evictable(slots_[at])) ends.push_back(at);
   }
+  std::ranges::sort(ends, {}, [this](uint32_t at) {
+    return std::pair(num_priorities - slots_[at].priority, uses_ - slots_[at].last_use);
+  });
+  for (const uint32_t at : ends) add_chain(at);
   for (uint32_t at = 0; at < slots_.size(); ++at) add_chain(at);
   return names;
 }

@@ -17,6 +17,10 @@ inline constexpr size_t events_kept_max = 65536;
 /// newer pin those that end sooner; else the new one is not granted.
 inline constexpr uint32_t pinned_share = 4;
 
+/// Pages of a store that a tenant keeps however much others want: one in this many of all. Who has
+/// as many makes room with its own, and for others before all who have less.
+inline constexpr uint32_t tenant_store_share = 2;
+
 /// Tokens of all prompts whose blocks' names a front, or a worker, remembers: 17 MiB.
 inline constexpr size_t memo_tokens_max = size_t{4} << 20;
 /// Prompts of fewer tokens are named anew: it takes as long as looking.

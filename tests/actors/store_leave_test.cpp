@@ -89,6 +89,7 @@ struct TwoStores {
       offer.set_transport_address(std::to_string(worker));
       offer.set_names(schemas::pack_names(std::vector{name}));
       offer.set_parents(schemas::pack_names(std::vector{parent}));
+      offer.set_roots(schemas::pack_names(std::vector{kv::BlockName()}));
       offer.set_priority(5);
       v1::AnnouncedBlock* block = offer.add_blocks();
       block->set_page(++last_page);

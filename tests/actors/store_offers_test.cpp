@@ -25,7 +25,7 @@ struct Offering {
       const kv::PageId page = *pool.allocate();
       index.insert(names.back(), parent, page);
       pool.release(page);
-      offers.add(names.back());
+      offers.add(names.back(), kv::BlockName());
       parent = names.back();
     }
   }

@@ -270,6 +270,7 @@ TEST_CASE("nonsense offers and questions are refused with a word of what is wron
   CHECK(refusal(offer).find("17 bytes") != std::string::npos);
   offer.set_names(std::string(16, 'x'));
   offer.set_parents(std::string(16, 'y'));
+  offer.set_roots(std::string(16, 'z'));
   offer.mutable_blocks(0)->set_block_index(3);
   CHECK(refusal(offer).find("numbered 3") != std::string::npos);
   offer.mutable_blocks(0)->set_block_index(0);

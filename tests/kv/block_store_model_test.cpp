@@ -19,7 +19,9 @@ constexpr size_t block_bytes = 32;
 
 struct Model {
   explicit Model(uint32_t seed, uint32_t pages)
-      : random(seed), store(*allocate_region(pages * block_bytes), block_bytes, events) {}
+      : random(seed),
+        tenants(seed % 2 == 0 ? 0 : 1 + seed % 3),
+        store(*allocate_region(pages * block_bytes), block_bytes, events) {}
 
   BlockName name_of(uint32_t value) const {
     BlockName name;
@@ -35,7 +37,8 @@ struct Model {
     const uint32_t parent = random() % 8 == 0 ? some_value() : value - 1;
     const auto priority = static_cast<uint8_t>(random() % 3);
     const auto stats = store.stats();
-    const auto answer = store.offer({name_of(value), name_of(parent), value, priority});
+    const BlockName root = tenants == 0 ? BlockName() : name_of(1000 + value % tenants);
+    const auto answer = store.offer({name_of(value), name_of(parent), value, priority, root});
     using Verdict = BlockStore::Verdict;
     CHECK((answer.verdict == Verdict::held) == held.contains(value));
     const bool coming = std::ranges::any_of(arriving, [&](auto& e) { return e.second == value; });
@@ -154,6 +157,7 @@ struct Model {
   }
 
   std::mt19937 random;
+  uint32_t tenants;
   EventLog events;
   BlockStore store;
   TimeUs now = 0;

@@ -29,12 +29,10 @@ inline constexpr size_t shm_piece_bytes = 256 * 1024;
 /// Blocks of this size are written past the caches: those of a prompt would not fit into them.
 inline constexpr size_t streamed_block_bytes_min = 256 * 1024;
 
-/// Bytes of pieces that a source has under way to one receiver; more do not go faster.
-inline constexpr uint64_t bytes_in_flight_max = 4 * uint64_t{tcp_piece_bytes};
-/// Bytes that a receiver has asked one peer for over TCP, in so many reads at least and at most.
-inline constexpr uint64_t wanted_bytes_max = uint64_t{8} << 20;
-inline constexpr uint32_t wants_in_flight_min = 16;
-inline constexpr uint32_t wants_in_flight_max = 64;
+/// Pieces that a source has under way to one receiver; more do not go faster.
+inline constexpr uint32_t pieces_in_flight_max = 4;
+/// Reads that a receiver has asked one peer for over TCP.
+inline constexpr uint32_t wants_in_flight_max = 16;
 /// Wants that a source queues for one receiver before it refuses.
 inline constexpr size_t wants_queued_max = 64;
 /// Wants that arrive in one round of progress.

@@ -1,5 +1,4 @@
 // Endpoints to sources, and what happens to reads when one fails or is late.
-#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -110,18 +109,8 @@ void Receiver::handle_deadlines(TimeUs now) {
   }
 }
 
-namespace {
-
-uint32_t wants_at_once(size_t block_bytes) {
-  const auto fitting = static_cast<uint32_t>(std::min<uint64_t>(
-      limits::wanted_bytes_max / std::max<size_t>(block_bytes, 1), limits::wants_in_flight_max));
-  return std::max(fitting, limits::wants_in_flight_min);
-}
-
-}  // namespace
-
 bool Receiver::start_waiting(Peer& peer) {
-  const uint32_t moving_max = peer.path == Path::tcp ? wants_at_once(pool_.block_bytes) : 1;
+  const uint32_t moving_max = peer.path == Path::tcp ? limits::wants_in_flight_max : 1;
   bool active = false;
   while (peer.moving < moving_max) {
     Read* read = next_waiting(peer);

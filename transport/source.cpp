@@ -154,7 +154,7 @@ bool Source::turn() {
 
 bool Source::pump(Receiver& receiver) {
   bool active = false;
-  while (!receiver.jobs.empty() && receiver.bytes_in_flight < limits::bytes_in_flight_max &&
+  while (!receiver.jobs.empty() && receiver.in_flight < limits::pieces_in_flight_max &&
          !receiver.endpoint->down) {
     Job& job = receiver.jobs.front();
     active = true;
@@ -199,7 +199,7 @@ void Source::post(Receiver& receiver, std::unique_ptr<Send> send, FrameKind kind
     done->source->on_sent(*done, status);
     ucp_request_free(request);
   };
-  receiver.bytes_in_flight += send->data.length;
+  ++receiver.in_flight;
   ++sends_;
   const ucs_status_ptr_t request =
       ucp_am_send_nbx(receiver.endpoint->handle, static_cast<unsigned>(kind), header.data(),
@@ -216,7 +216,7 @@ void Source::on_sent(const Send& send, ucs_status_t status) {
   --sends_;
   const auto found = receivers_.find(send.receiver);
   const bool current = found != receivers_.end();
-  if (current) found->second.bytes_in_flight -= send.data.length;
+  if (current) --found->second.in_flight;
   if (status != UCS_OK) {
     if (current) {
       found->second.endpoint->down = true;

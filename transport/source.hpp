@@ -70,7 +70,7 @@ class Source {
   struct Receiver {
     ReceiverKey key;
     std::unique_ptr<Endpoint> endpoint;
-    uint64_t bytes_in_flight = 0;
+    uint32_t in_flight = 0;
     std::deque<Job> jobs;
   };
   /// What UCX reads until a send completes.

@@ -108,6 +108,10 @@ void RawSource::send_all(size_t piece_bytes) {
                                    std::min(piece_bytes, bytes_ - at), &params));
   }
   for (; oldest < sent.size(); ++oldest) finish(sent[oldest], *tcp_);
+  // A send may be over while its last bytes still wait for room in the socket, and nobody moves
+  // them on while this end listens for the next question.
+  const ucp_request_param_t plain{};
+  finish(ucp_ep_flush_nbx(reader_->handle, &plain), *tcp_);
 }
 
 RawReader::RawReader(int socket, std::byte* to, size_t bytes)

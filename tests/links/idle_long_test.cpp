@@ -25,7 +25,7 @@ TEST_CASE("idle: 5 s, 60 s and 10 min without a transfer, over TCP and over shar
       check_same(got, wanted);
       CHECK(got.blocks_moved >= 18);
       CHECK(got.attempts == 1);
-      CHECK(got.transport == (client == far.get() ? "tcp" : "shared memory"));
+      CHECK(got.transport == (client == far.get() ? "tcp" : "shared_memory"));
     }
   };
   check_transfers("start");

@@ -1,5 +1,6 @@
 #include "actors/kv_store.hpp"
 
+#include "actors/ask_store.hpp"
 #include "actors/limits.hpp"
 #include "actors/resolve.hpp"
 #include "actors/runtime.hpp"
@@ -167,13 +168,7 @@ void StoreCore::send_offer(PeerKey store, const v1::Offer& offer) {
     logic_->on_offer_reply(session, reply, now_us());
     settle();
   };
-  self_
-      ->request(caf::actor_cast<KvStoreActor>(peers_.at(store).handle),
-                std::chrono::milliseconds(limits::request_timeout_ms), offer)
-      .then([answered](const v1::OfferReply& reply) { answered(reply); },
-            [this, answered](const caf::error& e) {
-              answered(error(Code::unavailable, self_->system().render(e)));
-            });
+  ask_store(self_, peers_.at(store).handle, offer, answered);
 }
 
 v1::OfferReply StoreCore::on_offer(const v1::Offer& offer) {

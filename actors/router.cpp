@@ -127,20 +127,19 @@ v1::Pong take_load(RouterState& state, const v1::LoadReport& load) {
   return pong;
 }
 
-/// It answers, whether it takes anything new or not.
-bool is_there(const RouterState::Worker& worker, TimeUs now) {
-  return !worker.load.stalled() && now - worker.heard_us <= limits::load_silence_us;
-}
-
-/// Why a worker gets no new requests at this time; empty: it does.
-std::string unfit(const RouterState::Worker& worker, TimeUs now) {
-  if (worker.load.draining()) return "it drains";
+/// Why nothing can be had from a worker at this time; empty: it answers.
+std::string why_lost(const RouterState::Worker& worker, TimeUs now) {
   if (worker.load.stalled()) return "its step loop does not move";
   const TimeUs silence = now - worker.heard_us;
   if (silence > limits::load_silence_us) {
     return concat("nothing was heard of it for ", silence / 1000, " ms");
   }
   return {};
+}
+
+/// Why a worker gets no new requests at this time; empty: it does.
+std::string unfit(const RouterState::Worker& worker, TimeUs now) {
+  return worker.load.draining() ? "it drains" : why_lost(worker, now);
 }
 
 v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
@@ -164,7 +163,8 @@ v1::Placement place(RouterState& state, const v1::PlaceRequest& wire) {
   request.exclude.assign(wire.exclude().begin(), wire.exclude().end());
   const TimeUs now = now_us();
   for (const auto& [id, worker] : state.workers) {
-    state.placement.set_unfit(id, unfit(worker, now), is_there(worker, now));
+    // Who drains takes nothing new, and still gives its blocks.
+    state.placement.set_unfit(id, unfit(worker, now), why_lost(worker, now).empty());
   }
   auto decision = state.placement.place(request, now);
   if (!decision) return refuse(decision.error());

@@ -65,28 +65,20 @@ void WorkerLogic::note_fetch(const HandoverSummary& summary) {
   source_by_fetch_.erase(fetch);
 }
 
-v1::AttachReply WorkerLogic::give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now) {
-  v1::AttachReply reply;
-  reply.set_kv_fingerprint(parts_.fingerprint);
-  const auto refused = [&reply](const Error& why) {
-    *reply.mutable_failure() = schemas::to_wire(why);
-    return reply;
-  };
-  const auto names = schemas::unpack_names(attach.names());
-  if (!names) return refused(names.error());
-  if (names->size() > limits::names_max) {
-    return refused(error(Code::invalid_argument, concat(names->size(), " block names"),
-                         concat("at most ", limits::names_max)));
+Status WorkerLogic::give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now) {
+  TROUPE_ASSIGN(const auto names, schemas::unpack_names(attach.names()));
+  if (names.size() > limits::names_max) {
+    return error(Code::invalid_argument, concat(names.size(), " block names"),
+                 concat("at most ", limits::names_max));
   }
-  const std::vector<kv::IndexedBlock> held = parts_.index.match(*names);
-  if (held.empty()) return refused(error(Code::not_found, "the worker has none of these blocks"));
+  const std::vector<kv::IndexedBlock> held = parts_.index.match(names);
+  if (held.empty()) return error(Code::not_found, "the worker has none of these blocks");
   const uint64_t session = attach.session();
   Source& source = source_of(session, now);
   source.by_name = true;
   source.reader = reader;
   const uint32_t first = attach.first_block();
   source.num_reused = first + static_cast<uint32_t>(held.size());
-  reply.set_transport_address(parts_.transport_address);
   v1::Announce announce;
   apply(session, source.session.on_reserved(first, source.num_reused, now), announce);
   uint32_t index = first;
@@ -96,7 +88,7 @@ v1::AttachReply WorkerLogic::give_by_name(PeerKey reader, const v1::Attach& atta
   }
   apply(session, source.session.finish(), announce);
   tell_reader(reader, announce);
-  return reply;
+  return {};
 }
 
 bool WorkerLogic::came_from_store(const engine::BlockReady& ready) const {

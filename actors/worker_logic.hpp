@@ -190,7 +190,8 @@ class WorkerLogic {
   void take_block(const engine::BlockReady& ready, Announces& announces);
   [[nodiscard]] bool came_from_store(const engine::BlockReady& ready) const;
   Source& source_of(uint64_t session, TimeUs now);
-  v1::AttachReply give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now);
+  /// Announces at once what is here of the names, as the session's first and last word.
+  Status give_by_name(PeerKey reader, const v1::Attach& attach, TimeUs now);
   /// Does what the session's state machine says; what is to be told is added to `announce`. The
   /// source may be gone afterwards.
   void apply(uint64_t session, const transport::SourceActions& actions, v1::Announce& announce);

@@ -92,7 +92,11 @@ v1::AttachReply WorkerLogic::on_attach(PeerKey reader, const v1::Attach& attach,
   if (sources_.size() >= limits::sessions_max && !known) {
     return refused(error(Code::exhausted, concat(sources_.size(), " sessions are open")));
   }
-  if (by_name) return give_by_name(reader, attach, now);
+  if (by_name) {
+    if (auto given = give_by_name(reader, attach, now); !given) return refused(given.error());
+    reply.set_transport_address(parts_.transport_address);
+    return reply;
+  }
   Source& source = source_of(attach.session(), now);
   if (source.failure) {
     const Error why = *source.failure;

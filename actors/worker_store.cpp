@@ -1,7 +1,5 @@
 // The store that a worker offers its full blocks to.
-#include <chrono>
-
-#include "actors/limits.hpp"
+#include "actors/ask_store.hpp"
 #include "actors/store_for.hpp"
 #include "actors/worker.hpp"
 #include "base/concat.hpp"
@@ -41,13 +39,7 @@ void WorkerCore::send_offer(PeerKey store, const v1::Offer& offer) {
     post([answered] { answered(error(Code::unavailable, "the store is gone")); });
     return;
   }
-  self_
-      ->request(caf::actor_cast<KvStoreActor>(found->second),
-                std::chrono::milliseconds(limits::request_timeout_ms), offer)
-      .then([answered](const v1::OfferReply& reply) { answered(reply); },
-            [this, answered](const caf::error& e) {
-              answered(error(Code::unavailable, self_->system().render(e)));
-            });
+  ask_store(self_, found->second, offer, answered);
 }
 
 }  // namespace troupe::actors

@@ -5,7 +5,7 @@ import threading
 import time
 
 from cluster import Cluster
-from programs import VOCABULARY, say
+from programs import say, token_ids
 
 HANDOVER_PROMPTS = (1024, 2048, 4096, 8128)  # the last is what the context holds
 HEAD = "{name: head, run: [directory, router, front]}"
@@ -28,7 +28,7 @@ def time_handover(folder, model, rounds):
             for tokens, seen in ratios.items():
                 took = {}
                 for cluster in (one, two) if i % 2 else (two, one):
-                    prompt = [dice.randrange(100, VOCABULARY) for _ in range(tokens)]
+                    prompt = token_ids(dice, tokens)
                     took[cluster] = cluster.ask(prompt)["ttft_ms"]
                 if i > 0:  # the first round warms up
                     seen.append(took[two] / took[one])
@@ -40,10 +40,6 @@ def time_handover(folder, model, rounds):
         one.down()
         two.down()
     return ratios
-
-
-def ids(dice, count):
-    return [dice.randrange(100, VOCABULARY) for _ in range(count)]
 
 
 def stream_while(cluster, dice, prompts):
@@ -60,7 +56,7 @@ def stream_while(cluster, dice, prompts):
             is_over.wait(max(0, turn - time.monotonic()))
     asking = threading.Thread(target=ask)
     asking.start()
-    per_s = cluster.ask(ids(dice, 100), STREAM_TOKENS)["tokens_per_s"]
+    per_s = cluster.ask(token_ids(dice, 100), STREAM_TOKENS)["tokens_per_s"]
     is_over.set()
     asking.join()
     return 1e3 / per_s, sum(moved) / len(moved)
@@ -74,7 +70,7 @@ def time_itl(folder, model, pairs):
     dice = random.Random(os.getpid() + 3)
     ratios = []
     # More than the worker that reads can keep: each time all blocks have to come again.
-    long = [ids(dice, MOVED_PROMPT + 1) for _ in range(NUM_MOVED)]
+    long = [token_ids(dice, MOVED_PROMPT + 1) for _ in range(NUM_MOVED)]
     kept = long[:1]
     try:
         cluster.up()

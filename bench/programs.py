@@ -10,6 +10,11 @@ SHIPPED = os.path.join(ROOT, "weights/SmolLM2-135M-Instruct.Q4_1.gguf")
 VOCABULARY = 40000  # ids below are ordinary tokens of the shipped model
 
 
+def token_ids(dice, count):
+    """Ordinary tokens of the shipped model."""
+    return [dice.randrange(100, VOCABULARY) for _ in range(count)]
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 

@@ -88,7 +88,7 @@ class BlockStore {
   /// For who writes a block elsewhere: it stays until let_go() of the page, which is no use
   /// of it.
   std::optional<PageId> hold(const BlockName& name);
-  void hold_page(PageId page) { add_pin(page); }
+  void hold_page(PageId page);
   void let_go(PageId page);
   /// Moves the end of the pins' time.
   void extend(uint64_t token, TimeUs until);
@@ -182,9 +182,7 @@ class BlockStore {
   uint32_t join_tenant(const OfferedBlock& block);
   void leave_tenant(Slot& slot);
   [[nodiscard]] bool has_its_share(uint32_t tenant) const;
-  /// The block of the lowest priority, then the oldest, that could go, but for `except`.
-  [[nodiscard]] uint32_t first_to_go(const Tenant& tenant, uint32_t except) const;
-  /// The oldest that could go: of one tenant, or of all.
+  /// The oldest that could go, but for `except`: of one tenant, or of all.
   [[nodiscard]] uint32_t oldest(uint8_t priority, uint32_t except,
                                 std::optional<uint32_t> only) const;
   [[nodiscard]] List& list_of(const Slot& slot) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/crc32c.hpp"
+#include "base/defect.hpp"
 #include "kv/block_store.hpp"
 
 namespace troupe::kv {
@@ -43,48 +44,13 @@ std::optional<PageId> BlockStore::page_of(const BlockName& name) const {
   return index;
 }
 
-std::optional<IndexedBlock> BlockStore::block_of(const BlockName& name) const {
-  const auto page = page_of(name);
-  if (!page) return std::nullopt;
-  return IndexedBlock{*page, slots_[*page].checksum};
-}
-
-std::optional<BlockName> BlockStore::parent_of(const BlockName& name) const {
-  const uint32_t index = find(name);
-  if (index == no_page || slots_[index].parent == no_page) return std::nullopt;
-  return slots_[slots_[index].parent].name;
-}
-
-std::vector<BlockName> BlockStore::names_by_worth() const {
-  std::vector<BlockName> names;
-  names.reserve(stats_.held);
-  std::vector<bool> is_named(slots_.size(), false);
-  std::vector<uint32_t> chain;
-  const auto add_chain = [&](uint32_t end) {
-    chain.clear();
-    for (uint32_t at = end; at != no_page && !is_named[at]; at = slots_[at].parent) {
-      is_named[at] = true;
-      chain.push_back(at);
-    }
-    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
-      if (slots_[*at].state == State::held) names.push_back(slots_[*at].name);
-    }
-  };
-  std::vector<uint32_t> ends;
-  for (uint32_t at = 0; at < slots_.size(); ++at) {
-    if (evictable(slots_[at])) ends.push_back(at);
-  }
-  std::ranges::sort(ends, {}, [this](uint32_t at) {
-    return std::pair(num_priorities - slots_[at].priority, uses_ - slots_[at].last_use);
-  });
-  for (const uint32_t at : ends) add_chain(at);
-  for (uint32_t at = 0; at < slots_.size(); ++at) add_chain(at);
-  return names;
-}
-
 std::optional<PageId> BlockStore::hold(const BlockName& name) {
   const auto page = page_of(name);
   return page && add_pin(*page) ? page : std::nullopt;
+}
+
+void BlockStore::hold_page(PageId page) {
+  if (!add_pin(page)) defect("a page of a store has more holders than can be counted");
 }
 
 void BlockStore::let_go(PageId page) {

@@ -66,15 +66,6 @@ bool BlockStore::has_its_share(uint32_t tenant) const {
   return tenants_[tenant].blocks >= std::max(num_pages() / limits::tenant_store_share, 1u);
 }
 
-uint32_t BlockStore::first_to_go(const Tenant& tenant, uint32_t except) const {
-  for (const List& list : tenant.lists) {
-    const uint32_t victim =
-        list.oldest == except && except != no_page ? slots_[except].newer : list.oldest;
-    if (victim != no_page) return victim;
-  }
-  return no_page;
-}
-
 uint32_t BlockStore::oldest(uint8_t priority, uint32_t except, std::optional<uint32_t> only) const {
   uint32_t found = no_page;
   const uint32_t end = only ? *only + 1 : static_cast<uint32_t>(tenants_.size());
@@ -96,10 +87,12 @@ bool BlockStore::make_room(const OfferedBlock& block, bool is_wanted_now) {
   const bool from_its_own = tenant && has_its_share(*tenant);
   for (uint32_t other = 0; !from_its_own && other < tenants_.size(); ++other) {
     if (!has_its_share(other)) continue;
-    const uint32_t victim = first_to_go(tenants_[other], parent);
-    if (victim == no_page) continue;
-    evict(victim);
-    return true;
+    for (uint8_t priority = 0; priority < num_priorities; ++priority) {
+      const uint32_t victim = oldest(priority, parent, other);
+      if (victim == no_page) continue;
+      evict(victim);
+      return true;
+    }
   }
   const std::optional<uint32_t> only = from_its_own ? tenant : std::nullopt;
   for (uint8_t priority = 0; priority < block.priority; ++priority) {

@@ -25,11 +25,7 @@ TEST_CASE("what one worker computed another reads from the store, in every order
     // The prompt's four full blocks, and the fifth when the output filled it.
     CHECK(world.store->held() == (request.prompt.size() + request.max_tokens - 1) / 64);
     const WorldClient& client = world.ask("b", request, 4);
-    check_plain(client, request);
-    CHECK(client.resume.stats().cached_tokens() == 4 * 64);
-    CHECK(client.resume.stats().blocks_moved() == 4);
-    CHECK(world.worker("b").engine.stats().prefill_tokens == request.prompt.size() - 4 * 64);
-    CHECK(world.worker("b").logic.load(0).blocks_fetched() == 4);
+    check_read(world, client, request, 4);
     CHECK(world.worker("b").logic.load(0).fetch_bytes_per_us() > 0);
     CHECK(world.store->logic.report().hits() == 4);
     world.check_all_free();

@@ -36,4 +36,15 @@ inline void check_plain(const WorldClient& client, const WorldRequest& request) 
   CHECK(client.failures.empty());
 }
 
+/// "b" read the first `blocks` of the prompt and computed the rest.
+inline void check_read(TwoWorkers& world, const WorldClient& client, const WorldRequest& request,
+                       uint32_t blocks) {
+  check_plain(client, request);
+  CHECK(client.resume.stats().cached_tokens() == blocks * 64);
+  CHECK(client.resume.stats().blocks_moved() == blocks);
+  const WorldWorker& reader = world.worker("b");
+  CHECK(reader.engine.stats().prefill_tokens == request.prompt.size() - size_t{blocks} * 64);
+  CHECK(reader.logic.load(0).blocks_fetched() == blocks);
+}
+
 }  // namespace troupe::testing

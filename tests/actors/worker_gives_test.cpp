@@ -13,6 +13,15 @@ struct GivingWorld : TwoWorkers {
   explicit GivingWorld(uint32_t seed = 0, const WorkerSpec& spec = {}) : TwoWorkers(seed, spec) {
     fetch_from = "a";
   }
+  /// The first worker answers, then so much happens of the second one's reading from it.
+  WorldClient& begin_read(const WorldRequest& request, int events) {
+    ask("a", request);
+    fetch_blocks = 9;
+    WorldClient& client = add_client(request);
+    start(client, "b");
+    for (int i = 0; i < events; ++i) step();
+    return client;
+  }
 };
 
 }  // namespace
@@ -23,11 +32,7 @@ TEST_CASE("what one worker computed another reads from it, in every order of eve
     GivingWorld world(seed);
     check_plain(world.ask("a", request), request);
     const WorldClient& client = world.ask("b", request, 4);
-    check_plain(client, request);
-    CHECK(client.resume.stats().cached_tokens() == 4 * 64);
-    CHECK(client.resume.stats().blocks_moved() == 4);
-    CHECK(world.worker("b").engine.stats().prefill_tokens == request.prompt.size() - 4 * 64);
-    CHECK(world.worker("b").logic.load(0).blocks_fetched() == 4);
+    check_read(world, client, request, 4);
     world.check_all_free();
   }
 }
@@ -82,11 +87,7 @@ TEST_CASE("a giver that dies at any moment leaves the rest to be computed") {
   const WorldRequest request = request_of(600);
   for (int steps = 0; steps < 40; ++steps) {
     GivingWorld world(static_cast<uint32_t>(steps + 1));
-    world.ask("a", request);
-    world.fetch_blocks = 9;
-    WorldClient& client = world.add_client(request);
-    world.start(client, "b");
-    for (int i = 0; i < steps; ++i) world.step();
+    WorldClient& client = world.begin_read(request, steps);
     world.kill("a");
     world.run();
     check_plain(client, request);
@@ -99,11 +100,7 @@ TEST_CASE("a reader that dies, or does not want the answer any more, leaves no p
   for (int steps = 0; steps < 30; ++steps) {
     for (const bool dies : {true, false}) {
       GivingWorld world(static_cast<uint32_t>(steps + 1));
-      world.ask("a", request);
-      world.fetch_blocks = 9;
-      WorldClient& client = world.add_client(request);
-      world.start(client, "b");
-      for (int i = 0; i < steps; ++i) world.step();
+      WorldClient& client = world.begin_read(request, steps);
       if (dies) {
         world.kill("b");
       } else {
@@ -135,9 +132,7 @@ TEST_CASE("a reader that says nothing any more loses its pins after the lease") 
   attach.set_session(77);
   attach.set_kv_fingerprint(std::string(32, 'f'));
   std::vector<kv::BlockName> names = world.worker("a").blocks.names();
-  attach.set_names(schemas::pack_names(names));
   auto& giver = world.worker("a");
-  // Only chains from their beginning are given, and these come in no order.
   size_t given = 0;
   for (const kv::BlockName& name : names) {
     attach.set_names(schemas::pack_names(std::vector{name}));

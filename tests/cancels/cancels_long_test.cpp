@@ -12,11 +12,7 @@ namespace {
 constexpr size_t num_prompts = 24;
 
 actors::GenerateRequest request_number(size_t i) {
-  std::vector<int32_t> tokens = some_tokens(i % 3 == 0 ? 192 : 20, i % 3 == 0 ? 1 : 100 + i);
-  const std::vector<int32_t> own = some_tokens(10 + 67 * i, 1000 + i);
-  tokens.insert(tokens.end(), own.begin(), own.end());
-  return request_of(std::move(tokens), 40 + static_cast<uint32_t>(17 * i % 120),
-                    i % 4 == 0 ? 0.0f : 1.0f, 50 + i);
+  return mixed_request(i, 67);
 }
 
 struct Wanted {

@@ -12,12 +12,7 @@ constexpr size_t num_requests = 20;
 constexpr size_t num_cancels = 6;
 
 actors::GenerateRequest request_number(size_t i) {
-  // Some share a prefix with others, some are alone; lengths on both sides of a block.
-  std::vector<int32_t> tokens = some_tokens(i % 3 == 0 ? 192 : 20, i % 3 == 0 ? 1 : 100 + i);
-  const std::vector<int32_t> own = some_tokens(10 + 23 * i, 1000 + i);
-  tokens.insert(tokens.end(), own.begin(), own.end());
-  return request_of(std::move(tokens), 40 + static_cast<uint32_t>(17 * i % 120),
-                    i % 4 == 0 ? 0.0f : 1.0f, 50 + i);
+  return mixed_request(i, 23);
 }
 
 TEST_CASE("concurrent: 20 requests with 6 cancels among them") {

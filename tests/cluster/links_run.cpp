@@ -71,6 +71,7 @@ LinkRow run_link_fault(TwoHosts& hosts, Reference& reference, const LinkFault& f
     const auto ended = running[i]->end(end_timeout_ms);
     if (!ended.ok()) {
       row.failed += 1;
+      row.failed_late += running[i]->tokens() > 0 ? 1 : 0;
       const std::string code = name(ended.error().code);
       if (row.errors.find(code) == std::string::npos)
         row.errors += (row.failed > 1 ? " " : "") + code;

@@ -303,6 +303,14 @@ actors::GenerateRequest request_of(std::vector<int32_t> tokens, uint32_t max_tok
   return request;
 }
 
+actors::GenerateRequest mixed_request(size_t i, size_t own_tokens) {
+  std::vector<int32_t> tokens = some_tokens(i % 3 == 0 ? 192 : 20, i % 3 == 0 ? 1 : 100 + i);
+  const std::vector<int32_t> own = some_tokens(10 + own_tokens * i, 1000 + i);
+  tokens.insert(tokens.end(), own.begin(), own.end());
+  return request_of(std::move(tokens), 40 + static_cast<uint32_t>(17 * i % 120),
+                    i % 4 == 0 ? 0.0f : 1.0f, 50 + i);
+}
+
 bool same_bits(const actors::ChoiceResult& got, const actors::ChoiceResult& wanted) {
   const auto is_equal = [](float a, float b) {
     return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);

@@ -23,6 +23,7 @@ TEST_CASE("links: cut, deaf in one direction, slow and stalled") {
     MESSAGE(row.line());
     CHECK(row.changed == 0);
     CHECK(row.left == "");
+    CHECK(row.failed_late == 0);
     // What is short is waited for, and a slow link is a link.
     if (fault.duration_ms <= 1'000 || fault.harm == LinkHarm::slow) CHECK(row.failed == 0);
   }

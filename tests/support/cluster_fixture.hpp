@@ -110,6 +110,9 @@ bool is_idle(const Json& status, size_t workers);
 /// A request for the tiny models: raw tokens, a fixed length.
 actors::GenerateRequest request_of(std::vector<int32_t> tokens, uint32_t max_tokens,
                                    float temperature = 1.0f, uint64_t seed = 7);
+/// The i-th of requests of which some share a prefix and some are alone, with lengths on both sides
+/// of a block: each has `own_tokens` more of its own than the one before.
+actors::GenerateRequest mixed_request(size_t i, size_t own_tokens);
 /// `count` token ids, a function of `seed`.
 std::vector<int32_t> some_tokens(size_t count, uint64_t seed);
 

@@ -22,13 +22,14 @@ struct LinkFault {
 
 struct LinkRow {
   std::string what;
-  size_t same = 0;      ///< bit for bit what an undisturbed process says
-  size_t changed = 0;   ///< anything else
-  size_t moved = 0;     ///< of `same`: in more than one attempt
-  size_t failed = 0;    ///< ended with an error of a known kind
-  std::string errors;   ///< which kinds
-  int64_t last_ms = 0;  ///< from the healing of the link to the last end
-  std::string left;     ///< what did not come back to idle; empty: nothing
+  size_t same = 0;         ///< bit for bit what an undisturbed process says
+  size_t changed = 0;      ///< anything else
+  size_t moved = 0;        ///< of `same`: in more than one attempt
+  size_t failed = 0;       ///< ended with an error of a known kind
+  size_t failed_late = 0;  ///< of those, had a token before
+  std::string errors;      ///< which kinds
+  int64_t last_ms = 0;     ///< from the healing of the link to the last end
+  std::string left;        ///< what did not come back to idle; empty: nothing
 
   [[nodiscard]] std::string line() const;
 };
